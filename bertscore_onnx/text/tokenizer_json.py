@@ -1,10 +1,12 @@
-"""Loads a `tokenizer.json` or `tokenizer.slow.json`, and encodes texts with it, within a budget of time and memory.
+"""Encodes texts with a `tokenizer.json`, within a budget.
 
-The `tokenizers` package follows such a file without bounds, in native code that nothing can interrupt. So everything in
-it that multiplies work or memory is checked before it is loaded.
+The `tokenizers` package follows such a file, or a `tokenizer.slow.json`, without bounds, in native
+code that nothing can interrupt. So everything in it that multiplies work or memory is checked
+before it is loaded.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +25,26 @@ MAX_TOKENS = 1_000_000
 """The most tokens, the most merges, and the largest id: four times as many as mT5 has."""
 
 MAX_TRIE_BYTES = 3_000_000
-"""The most bytes of the tokens of a Unigram model, common beginnings counted once, which take 330 bytes of memory
-each."""
+"""The most bytes of the tokens of a Unigram model, common beginnings counted once.
+
+Each takes 330 bytes of memory.
+"""
 
 LONGEST_WORD = 100
-"""The most characters of a word that WordPiece cuts, whose time grows with the square: all published models have this
-number. Also the most of a Unigram model's token, and of names and marks that are written for every token."""
+"""The most characters of a word that WordPiece cuts, whose time grows with the square.
+
+All published models have this number. It is also the most of a Unigram model's token, and of names
+and marks that are written for every token.
+"""
 
 MAX_SPECIAL = 1_000
 """The most tokens around a text."""
 
 SEQUENTIAL_TEXTS = 4
-"""Up to this many texts are encoded one after the other, which is faster than waking the package's threads."""
+"""Up to this many texts are encoded one after the other.
+
+This is faster than waking the package's threads.
+"""
 
 
 class _Model(msgspec.Struct):
@@ -50,7 +60,10 @@ class _Model(msgspec.Struct):
 
 
 class _Content(msgspec.Struct):
-    """The parts of a `tokenizer.json` that are checked, or read more exactly than by the package."""
+    """What is read of a `tokenizer.json` beside the package.
+
+    It is checked, or read more exactly than by the package.
+    """
 
     model: _Model = msgspec.field(default_factory=_Model)
     normalizer: Any = None
@@ -61,7 +74,10 @@ class _Content(msgspec.Struct):
 
 
 class TokenizerJson:
-    """A loaded `tokenizer.json`, without padding and truncation; threads may share it."""
+    """A loaded `tokenizer.json`, without padding and truncation.
+
+    Threads may share it.
+    """
 
     def __init__(self, path: Path) -> None:
         """Load a file; raise a ValueError if it exceeds the budget."""
@@ -72,14 +88,15 @@ class TokenizerJson:
         self.tokenizer.no_padding()
         self.tokenizer.no_truncation()
         if isinstance(self.tokenizer.model, Unigram) and isinstance(model.vocab, list):
-            # The package reads about one score in four wrong in the last bit, which decides between segmentations of
-            # equal score; some of its scores correspond to no decimal at all. So the model is built from the stated
-            # scores, after the package's own has left the memory.
+            # The package reads about one score in four wrong in the last bit, which decides between
+            # segmentations of equal score; some of its scores correspond to no decimal at all. So
+            # the model is built from the stated scores, after the package's has left the memory.
             self.tokenizer.model = WordLevel()
             self.tokenizer.model = Unigram(model.vocab, model.unk_id, model.byte_fallback)
-        has_name = model.unk_token is not None
-        self.unknown_id: int | None = self.tokenizer.token_to_id(model.unk_token) if has_name else model.unk_id
+        self.unknown_id: int | None = model.unk_id
         """The id of what the vocabulary lacks; None if it lacks nothing."""
+        if model.unk_token is not None:
+            self.unknown_id = self.tokenizer.token_to_id(model.unk_token)
 
     def check(self, text: str) -> None:
         """Raise a TokenizerError if encoding a text would exceed the budget."""
@@ -89,28 +106,41 @@ class TokenizerJson:
             raise over_budget(self._path, text, error) from error
 
     def encode(
-        self, texts: Sequence[str], *, in_parallel: bool = True, add_special_tokens: bool = True
+        self,
+        texts: Sequence[str],
+        *,
+        in_parallel: bool = True,
+        add_special_tokens: bool = True,
     ) -> Iterator[list[int]]:
-        """Yield the ids of each text, encoded in the package's threads, one per CPU, unless there are only a few.
+        """Yield the ids of each text.
 
-        Raises a TokenizerError if a text exceeds the budget.
+        Texts are encoded in the package's threads, one per CPU, unless there are only a few. A
+        TokenizerError is raised if a text exceeds the budget.
         """
         for text in texts:
             self.check(text)
         together = in_parallel and len(texts) > SEQUENTIAL_TEXTS
+        encode_group = partial(
+            self.tokenizer.encode_batch_fast,
+            add_special_tokens=add_special_tokens,
+        )
         for group in self._groups(texts, together=together):
-            for encoding in self.tokenizer.encode_batch_fast(group, add_special_tokens=add_special_tokens):
+            for encoding in encode_group(group):
                 yield encoding.ids
 
     def _groups(self, texts: Sequence[str], *, together: bool) -> Iterator[list[str]]:
-        """Yield texts in groups that may be encoded at a time: a few million characters, however they grow."""
+        """Yield texts in groups that may be encoded at a time.
+
+        A group has a few million characters, however they grow.
+        """
         group: list[str] = []
         size = 0.0
         for text in texts:
             grown = min(len(text) * self._budget.growth, len(text) + MAX_ADDED)
             if group and (not together or size + grown > 4 * MAX_ADDED):
                 yield group
-                group, size = [], 0.0
+                group = []
+                size = 0.0
             group.append(text)
             size += grown
         if group:
@@ -118,7 +148,10 @@ class TokenizerJson:
 
 
 def check_tokenizer_json(path: Path) -> tuple[_Content, Budget]:
-    """Read a `tokenizer.json` without loading it; raise a ValueError if it exceeds the budget."""
+    """Read a `tokenizer.json` without loading it.
+
+    Raises a ValueError if it exceeds the budget.
+    """
     check_size(path)
     content = msgspec.json.decode(path.read_bytes(), type=_Content)
     _check_model(content.model)
@@ -132,11 +165,13 @@ def check_tokenizer_json(path: Path) -> tuple[_Content, Budget]:
 
 def over_budget(path: Path, text: str, reason: ValueError) -> TokenizerError:
     """Return the error for a text that a tokenizer's file must not encode."""
-    return TokenizerError(f"{path} cannot encode a text of {len(text):,} characters: {reason}. Shorten the text.")
+    return TokenizerError(
+        f"{path} cannot encode a text of {len(text):,} characters: {reason}. Shorten the text.",
+    )
 
 
 def check_size(path: Path) -> None:
-    """Raise a ValueError if the file of a tokenizer is larger than any should be."""
+    """Raise a ValueError if a file is larger than that of any tokenizer."""
     size = path.stat().st_size
     if size > MAX_FILE_BYTES:
         raise ValueError(f"it has {size:,} bytes, and at most {MAX_FILE_BYTES:,} are read")
@@ -145,27 +180,47 @@ def check_size(path: Path) -> None:
 def _check_model(model: _Model) -> None:
     if model.dropout:
         raise ValueError(
-            f'its "dropout" is {model.dropout}, so that the tokens of a text would be drawn at random in every call; '
-            "set it to null in the model's tokenizer.json"
+            f'its "dropout" is {model.dropout}, so that the tokens of a text would be drawn at '
+            "random in every call; set it to null in the model's tokenizer.json"
         )
-    tokens = list(model.vocab) if isinstance(model.vocab, dict) else [token for token, _ in model.vocab]
-    for what, number in (("tokens", len(tokens)), ("merges", len(model.merges))):
-        if number > MAX_TOKENS:
-            raise ValueError(f"it has {number:,} {what}, and at most {MAX_TOKENS:,} are accepted")
-    lengths = {"word": model.max_input_chars_per_word or 0, "unknown token": len(model.unk_token or "")}
-    lengths["prefix"] = len(model.continuing_subword_prefix or "")
-    lengths["suffix"] = len(model.end_of_word_suffix or "")
+    _check_number("tokens", len(model.vocab))
+    _check_number("merges", len(model.merges))
+    lengths = {
+        "word": model.max_input_chars_per_word or 0,
+        "unknown token": len(model.unk_token or ""),
+        "prefix": len(model.continuing_subword_prefix or ""),
+        "suffix": len(model.end_of_word_suffix or ""),
+    }
     if isinstance(model.vocab, dict):
         _check_ids(model.vocab.values())
-        if len({*model.vocab.values()}) < len(tokens):
+        if len(set(model.vocab.values())) < len(model.vocab):
             raise ValueError("two of its tokens have the same id")
-    else:
-        lengths["token"] = max(map(len, tokens), default=0)
+        _check_lengths(lengths)
+        return
+
+    # Only a Unigram model has a list: its tokens become a trie.
+    tokens = [token for token, _ in model.vocab]
+    lengths["token"] = max(map(len, tokens), default=0)
+    _check_lengths(lengths)
+    size = _trie_bytes(tokens)
+    if size > MAX_TRIE_BYTES:
+        raise ValueError(
+            f"its tokens have {size:,} bytes, and at most {MAX_TRIE_BYTES:,} are accepted",
+        )
+
+
+def _check_number(what: str, number: int) -> None:
+    if number > MAX_TOKENS:
+        raise ValueError(f"it has {number:,} {what}, and at most {MAX_TOKENS:,} are accepted")
+
+
+def _check_lengths(lengths: Mapping[str, int]) -> None:
+    longest = LONGEST_WORD
     for what, length in lengths.items():
-        if length > LONGEST_WORD:
-            raise ValueError(f"its longest {what} has {length:,} characters, and at most {LONGEST_WORD} are accepted")
-    if not isinstance(model.vocab, dict) and (size := _trie_bytes(tokens)) > MAX_TRIE_BYTES:
-        raise ValueError(f"its tokens have {size:,} bytes, and at most {MAX_TRIE_BYTES:,} are accepted")
+        if length > longest:
+            raise ValueError(
+                f"its longest {what} has {length:,} characters, and at most {longest} are accepted",
+            )
 
 
 def _check_ids(ids: Iterable[int]) -> None:
@@ -175,7 +230,10 @@ def _check_ids(ids: Iterable[int]) -> None:
 
 
 def _trie_bytes(tokens: Sequence[str]) -> int:
-    """Return the bytes of tokens, common beginnings counted once if the bytes are many."""
+    """Return the bytes of tokens.
+
+    If they are many, common beginnings are counted once.
+    """
     encoded = sorted(token.encode() for token in tokens)
     size = sum(map(len, encoded))
     if size <= MAX_TRIE_BYTES:
@@ -183,32 +241,55 @@ def _trie_bytes(tokens: Sequence[str]) -> int:
     for start in range(0, len(encoded), 10_000):
         rows = np.array(encoded[start : start + 10_001])  # (tokens,), filled up with zeros
         matrix = rows.view(np.uint8).reshape(len(rows), -1)  # (tokens, bytes)
-        is_common = np.logical_and.accumulate(matrix[1:] == matrix[:-1], axis=1) & (matrix[1:] != 0)
+        is_beginning = np.logical_and.accumulate(matrix[1:] == matrix[:-1], axis=1)
+        is_common = is_beginning & (matrix[1:] != 0)
         size -= int(is_common.sum())
     return size
 
 
-def _check_post_processor(part: Any) -> None:
-    """Raise a ValueError if many tokens are put around a text, or the text is written several times."""
+def _check_post_processor(processor: Any) -> None:
+    """Raise a ValueError if a post-processor multiplies a text.
+
+    It may put only some tokens around the text, and write it once.
+    """
     number = 0
-    for stage in stages_of(part, "processors"):
+    for stage in stages_of(processor, "processors"):
         special = stage.get("special_tokens")
-        pieces = stage.get("single") if stage["type"] == "TemplateProcessing" else None
-        names = [piece["SpecialToken"]["id"] for piece in pieces or () if "SpecialToken" in piece]
-        number += sum(len(special[name]["ids"]) for name in names if isinstance(special, dict) and name in special)
-        if sum("Sequence" in piece for piece in pieces or ()) > 1:
+        has_special = isinstance(special, dict)
+        if stage["type"] != "TemplateProcessing":
+            continue
+        num_texts = 0
+        for piece in stage.get("single") or ():
+            num_texts += "Sequence" in piece
+            if "SpecialToken" not in piece:
+                continue
+            name = piece["SpecialToken"]["id"]
+            if has_special and name in special:
+                number += len(special[name]["ids"])
+        if num_texts > 1:
             raise ValueError("it writes a text several times")
     if number > MAX_SPECIAL:
-        raise ValueError(f"it puts {number:,} tokens around a text, and at most {MAX_SPECIAL:,} are accepted")
+        raise ValueError(
+            f"it puts {number:,} tokens around a text, and at most {MAX_SPECIAL:,} are accepted",
+        )
 
 
 def _check_added(tokens: Sequence[dict[str, Any]], budget: Budget) -> None:
-    """Raise a ValueError if added tokens are long, also after the normalizers, which the package applies to them."""
+    """Raise a ValueError if added tokens are long.
+
+    The package applies the normalizers to them, which may not lengthen them either.
+    """
     _check_ids(token["id"] for token in tokens)
     lengths = [len(token["content"]) for token in tokens]
     longest = max(lengths, default=0)
-    if longest > LONGEST_STRING:
-        raise ValueError(f"it adds a token of {longest:,} characters, and at most {LONGEST_STRING:,} are accepted")
-    if sum(lengths) > MAX_ADDED:
-        raise ValueError(f"it adds tokens of {sum(lengths):,} characters, and at most {MAX_ADDED:,} are accepted")
+    accepted = LONGEST_STRING
+    if longest > accepted:
+        raise ValueError(
+            f"it adds a token of {longest:,} characters, and at most {accepted:,} are accepted",
+        )
+    total = sum(lengths)
+    if total > MAX_ADDED:
+        raise ValueError(
+            f"it adds tokens of {total:,} characters, and at most {MAX_ADDED:,} are accepted",
+        )
     budget.check("".join(token["content"] for token in tokens if token.get("normalized")))
