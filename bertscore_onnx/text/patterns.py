@@ -1,7 +1,8 @@
-"""Bounds the steps that a regular expression of a tokenizer may take on a text.
+"""Bounds of the steps that a regular expression may take.
 
-The `tokenizers` package searches by backtracking, in native code that nothing interrupts. The patterns of published
-tokenizers consist of characters, groups, alternatives, repeats, anchors and lookarounds; other syntax is refused.
+The `tokenizers` package searches texts by backtracking, in native code that nothing interrupts. The
+patterns of published tokenizers consist of characters, groups, alternatives, repeats, anchors and
+lookarounds; other syntax is refused. `Pattern` reads a pattern and counts its steps.
 """
 
 import math
@@ -12,28 +13,44 @@ from dataclasses import dataclass, replace
 from bertscore_onnx.errors import shortened
 
 MAX_SIZE = 10_000
-"""The most parts of a pattern, with bounded repeats written out as the package does when it loads the pattern."""
+"""The most parts of a pattern, with bounded repeats written out.
 
-_ESCAPE = r"\\(?:[pP]\{\^?[\w ]+\}|x\{[0-9A-Fa-f]+\}|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[sSdDwWhHtnrfvae]|[\W_])"
-_CLASS = r"\[:\^?(?:al(?:num|pha)|ascii|blank|cntrl|x?digit|graph|lower|print|punct|space|upper|word):\]"
+The package does so when it loads the pattern.
+"""
+
+_ESCAPE = (
+    r"\\(?:[pP]\{\^?[\w ]+\}|x\{[0-9A-Fa-f]+\}|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}"
+    r"|[sSdDwWhHtnrfvae]|[\W_])"
+)
+_CLASS = (
+    r"\[:\^?(?:al(?:num|pha)|ascii|blank|cntrl|x?digit|graph|lower|print|punct|space|upper"
+    r"|word):\]"
+)
 _SET_BEGIN = r"\[(?:\^(?!\])|(?![\^\]]))"
 _TOKEN = re.compile(
     r"(?P<repeat>[*+?][?+]?|\{(?:\d+,?\d*|,\d+)\}\??)|(?P<or>\|)|(?P<close>\))"
     r"|(?P<group>\((?!\?)|\(\?(?:[:>]|(?P<flags>[im]+):))|(?P<look>\(\?<?[=!])"
     rf"|(?P<anchor>[$^]|\\[bBAzZG])|(?P<character>{_ESCAPE}|[^\\\[()|*+?])"
-    rf"|(?P<set>{_SET_BEGIN}(?:{_ESCAPE}|{_CLASS}|{_SET_BEGIN}(?!:)(?:{_ESCAPE}|[^\[\]\\])+\]|[^\[\]\\])+\])",
+    rf"|(?P<set>{_SET_BEGIN}(?:{_ESCAPE}|{_CLASS}"
+    rf"|{_SET_BEGIN}(?!:)(?:{_ESCAPE}|[^\[\]\\])+\]|[^\[\]\\])+\])",
     re.DOTALL,
 )
 _FLAGS = re.compile(r"\(\?([im]+)\)")
 """Flags in front of a pattern, for the whole of it."""
 
+_SIGNS = {"*": (0, math.inf), "+": (1, math.inf), "?": (0, 1)}
+"""The least and the largest number of repeats."""
+
 Stretch = Callable[[str], float]
-"""Returns how many repeats of a part a search finds at a place of a text, given the part's source."""
+"""Returns how many repeats of a part a search finds at a place of a text.
+
+It is given the part's source.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A character, an anchor, a lookaround or a group, and how often it is repeated."""
+    """A character, an anchor, a lookaround or a group, with its repeats."""
 
     source: str
 
@@ -60,13 +77,16 @@ class _Part:
         """Whether it may match a text in several ways."""
         if self.is_look:
             return False
-        inside = [part.varies for sequence in self.alternatives for part in sequence]
-        return self.least != self.most or len(self.alternatives) > 1 or any(inside)
+        if self.least != self.most or len(self.alternatives) > 1:
+            return True
+        return any(map(_varies, self.alternatives))
 
     @property
     def size(self) -> float:
         """The number of parts, with bounded repeats written out."""
-        repeats = max(self.least, 1) if self.most == math.inf else self.most
+        repeats = self.most
+        if repeats == math.inf:
+            repeats = max(self.least, 1)
         return repeats * (1 + sum(map(_size, self.alternatives)))
 
 
@@ -74,33 +94,48 @@ class Pattern:
     """A regular expression of a tokenizer."""
 
     def __init__(self, source: str) -> None:
-        """Read a pattern; raise a ValueError if it has other syntax, or may take exponential time."""
+        """Read a pattern.
+
+        Raises a ValueError if it has other syntax, or may take exponential time.
+        """
         self._source = source
         flags = _FLAGS.match(source)
-        self._alternatives, _ = _parse(source, flags.end() if flags else 0, flags[1] if flags else "")
-        if sum(map(_size, self._alternatives)) > MAX_SIZE:
-            raise ValueError(f"its pattern {shortened(source)!a} has more than {MAX_SIZE:,} parts with its repeats")
+        if flags:
+            self._alternatives, _ = _parse(source, flags.end(), flags[1])
+        else:
+            self._alternatives, _ = _parse(source, 0, "")
+        bound = MAX_SIZE
+        if sum(map(_size, self._alternatives)) > bound:
+            raise ValueError(
+                f"its pattern {shortened(source)!a} has more than {bound:,} parts with its repeats",
+            )
         self.width: int = min(map(_width, self._alternatives))
         """The least number of characters of a match."""
 
     def steps(self, length: int, stretch: Stretch) -> float:
-        """Return an upper bound of the steps through a text of `length` characters."""
+        """Return an upper bound of the steps through a text of this length."""
         steps = 0.0
         for place, sequence in enumerate(self._alternatives):
             searched = _without_shared_repeat(sequence, self._alternatives[place + 1 :])
-            steps += _count(searched, stretch, is_followed=False, is_kept=True)[1]
+            _, steps_of_sequence = _count(searched, stretch, is_followed=False, is_kept=True)
+            steps += steps_of_sequence
         return length * steps
 
 
-def _parse(source: str, at: int, flags: str) -> tuple[list[list[_Part]], int]:
-    """Return the alternatives from a place on, and the place after the parenthesis that ends them."""
+def _parse(source: str, place: int, flags: str) -> tuple[list[list[_Part]], int]:
+    """Return the alternatives from a place on, and where they end.
+
+    They end at the end of the pattern, or behind the parenthesis that closes their group.
+    """
     alternatives: list[list[_Part]] = [[]]
-    while at < len(source):
+    while place < len(source):
         sequence = alternatives[-1]
-        token = _TOKEN.match(source, at)
+        token = _TOKEN.match(source, place)
         if token is None:
-            raise _refusal(source, at)
-        start, at, kind = at, token.end(), token.lastgroup
+            raise _refusal(source, place)
+        start = place
+        place = token.end()
+        kind = token.lastgroup
         if kind == "close":
             break
         if kind == "or":
@@ -110,20 +145,24 @@ def _parse(source: str, at: int, flags: str) -> tuple[list[list[_Part]], int]:
                 raise _refusal(source, start)
             sequence[-1] = _repeated(sequence[-1], *_counts(token[0]), source)
         elif kind in ("group", "look"):
-            inside, at = _parse(source, at, flags + (token["flags"] or ""))
-            if token[0].startswith("(?<") and any(part.varies for parts in inside for part in parts):
-                raise _refusal(source, start)  # the package tries every place before this one
-            width = 0 if kind == "look" else min(map(_width, inside))
-            sequence.append(_Part(_flagged(source[start:at], flags), width, inside, kind == "look"))
+            is_look = kind == "look"
+            inside, place = _parse(source, place, flags + (token["flags"] or ""))
+            # The package tries every place before a lookbehind.
+            if token[0].startswith("(?<") and any(map(_varies, inside)):
+                raise _refusal(source, start)
+            width = 0 if is_look else min(map(_width, inside))
+            sequence.append(_Part(_flagged(source[start:place], flags), width, inside, is_look))
         else:
-            sequence.append(_Part(_flagged(token[0], flags), 0 if kind == "anchor" else 1))
-    return alternatives, at
+            width = 0 if kind == "anchor" else 1
+            sequence.append(_Part(_flagged(token[0], flags), width))
+    return alternatives, place
 
 
-def _refusal(source: str, at: int) -> ValueError:
+def _refusal(source: str, place: int) -> ValueError:
     return ValueError(
-        f"its pattern {shortened(source)!a} has {shortened(source[at:], 12)!a}; only characters, groups, alternatives, "
-        "repeats, anchors and lookarounds are accepted, without calls, back references and conditions"
+        f"its pattern {shortened(source)!a} has {shortened(source[place:], 12)!a}; only "
+        "characters, groups, alternatives, repeats, anchors and lookarounds are accepted, without "
+        "calls, back references and conditions"
     )
 
 
@@ -132,31 +171,42 @@ def _flagged(source: str, flags: str) -> str:
 
 
 def _counts(repeat: str) -> tuple[int, float, bool]:
-    """Return the least and the most number of repeats, and whether the search begins with the least."""
+    """Return the least and the largest number of repeats.
+
+    Also return whether the search begins with the least.
+    """
     is_lazy = repeat.endswith("?") and len(repeat) > 1
     if repeat[0] != "{":
-        least, most = {"*": (0, math.inf), "+": (1, math.inf), "?": (0, 1)}[repeat[0]]
-        return least, most, is_lazy
+        least, largest = _SIGNS[repeat[0]]
+        return least, largest, is_lazy
     first, comma, last = repeat.strip("{}?").partition(",")
     if not comma:
-        return 0 if is_lazy else int(first), int(first), is_lazy  # `a{3}?` is three times or not at all
-    numbers = int(first or 0), int(last) if last else math.inf
-    return int(min(numbers)), max(numbers), is_lazy
+        # `a{3}?` is three times or not at all.
+        return 0 if is_lazy else int(first), int(first), is_lazy
+    start = int(first or 0)
+    end = int(last) if last else math.inf
+    # The numbers may stand in either order.
+    return int(min(start, end)), max(start, end), is_lazy
 
 
 def _repeated(part: _Part, least: int, most: float, is_lazy: bool, source: str) -> _Part:
     if (part.least, part.most) != (1, 1):
+        # A part that is repeated already becomes a group.
         part = _Part(f"(?:{part.source}{{{part.least}}})", part.least * part.width, [[part]])
     if most > 1 and (part.varies or part.width == 0):
         raise ValueError(
-            f"its pattern {shortened(source)!a} repeats a group that matches in several ways or without characters, "
-            "which may take exponential time"
+            f"its pattern {shortened(source)!a} repeats a group that matches in several ways or "
+            "without characters, which may take exponential time"
         )
     return replace(part, least=least, most=most, is_lazy=is_lazy)
 
 
 def _may_fail(sequence: Sequence[_Part]) -> bool:
     return any(part.may_fail for part in sequence)
+
+
+def _varies(sequence: Sequence[_Part]) -> bool:
+    return any(part.varies for part in sequence)
 
 
 def _width(sequence: Sequence[_Part]) -> int:
@@ -167,63 +217,104 @@ def _size(sequence: Sequence[_Part]) -> float:
     return sum(part.size for part in sequence)
 
 
-# A search goes back to each repeat and each alternative that something may fail behind, and tries the others. So the
-# steps of what follows are multiplied by the ways of what stands before. If nothing that follows may fail, the repeats
-# are kept: their steps are those of the characters that they take, which no later search looks at.
+# A search goes back to each repeat and each alternative that something may fail behind, and tries
+# the others. So the steps of what follows are multiplied by the ways of what stands before. If
+# nothing that follows may fail, the repeats are kept: their steps are those of the characters that
+# they take, which no later search looks at.
 
 
-def _count(sequence: Sequence[_Part], stretch: Stretch, *, is_followed: bool, is_kept: bool) -> tuple[float, float]:
+def _count(
+    sequence: Sequence[_Part],
+    stretch: Stretch,
+    *,
+    is_followed: bool,
+    is_kept: bool,
+) -> tuple[float, float]:
     """Return the ways of matching at one place, and the steps to try them.
 
-    `is_followed` is whether something after the sequence may fail, `is_kept` whether a match takes its characters.
+    `is_followed` is whether something after the sequence may fail, `is_kept` whether a match takes
+    its characters.
     """
+    # Whether something behind each part may fail; the first part's answer is the last of the list.
     followed = [is_followed]
     for part in reversed(sequence[1:]):
         followed.append(followed[-1] or part.may_fail)
-    ways, steps = 1.0, 0.0
+    num_ways = 1.0
+    steps = 0.0
     for part in sequence:
         is_part_followed = followed.pop()
-        part_ways, part_steps = _count_part(part, stretch, is_followed=is_part_followed, is_kept=is_kept)
-        steps += ways * part_steps
+        ways_of_part, steps_of_part = _count_part(
+            part,
+            stretch,
+            is_followed=is_part_followed,
+            is_kept=is_kept,
+        )
+        steps += num_ways * steps_of_part
         if is_part_followed:
-            ways *= part_ways
-    return ways, steps
+            num_ways *= ways_of_part
+    return num_ways, steps
 
 
-def _count_part(part: _Part, stretch: Stretch, *, is_followed: bool, is_kept: bool) -> tuple[float, float]:
-    ways, steps = 0.0, 1.0
+def _count_part(
+    part: _Part,
+    stretch: Stretch,
+    *,
+    is_followed: bool,
+    is_kept: bool,
+) -> tuple[float, float]:
+    num_ways = 0.0
+    steps = 1.0
     for sequence in part.alternatives:
-        inside = is_followed and not part.is_look
-        more_ways, more_steps = _count(sequence, stretch, is_followed=inside, is_kept=is_kept and not part.is_look)
-        ways += more_ways
-        steps += more_steps
+        # A search does not go back into a lookaround, and takes no characters there.
+        ways_of_sequence, steps_of_sequence = _count(
+            sequence,
+            stretch,
+            is_followed=is_followed and not part.is_look,
+            is_kept=is_kept and not part.is_look,
+        )
+        num_ways += ways_of_sequence
+        steps += steps_of_sequence
     if part.is_look or not part.alternatives:
-        ways = 1.0
+        num_ways = 1.0
     if part.most <= 1:
-        return ways + (part.least == 0), steps
+        return num_ways + (part.least == 0), steps
     if is_kept and not is_followed:
         return 1, max(part.least, 1) * steps
-    repeats = max(part.least, stretch(part.source) if part.most == math.inf else part.most)
+    longest = stretch(part.source) if part.most == math.inf else part.most
+    repeats = max(part.least, longest)
     return repeats + 1, repeats * steps
 
 
-def _without_shared_repeat(sequence: Sequence[_Part], later: Sequence[Sequence[_Part]]) -> Sequence[_Part]:
-    r"""Return an alternative without its endless repeat if a later one keeps what that has looked at.
+def _without_shared_repeat(
+    sequence: Sequence[_Part],
+    later: Sequence[Sequence[_Part]],
+) -> Sequence[_Part]:
+    r"""Return an alternative without an endless repeat that another keeps.
 
-    As in `\s*[\r\n]+|\s+(?!\S)|\s+`: whatever the first two find, white space is searched three times at most.
+    A later alternative keeps what the repeat has looked at, as in `\s*[\r\n]+|\s+(?!\S)|\s+`:
+    whatever the first two find, white space is searched three times at most.
     """
     repeat = _leading_repeat(sequence)
+    if repeat is None:
+        return sequence
     for other in later:
-        same = _leading_repeat(other)
-        if repeat is None or same is None or same.source != repeat.source or same.is_lazy or same.least > 1:
+        shared = _leading_repeat(other)
+        if shared is None or shared.source != repeat.source:
             break
-        if not _may_fail(other[other.index(same) + 1 :]):
-            return [replace(part, least=0, most=1) if part is repeat else part for part in sequence]
+        if shared.is_lazy or shared.least > 1:
+            break
+        if not _may_fail(other[other.index(shared) + 1 :]):
+            taken_once = replace(repeat, least=0, most=1)
+            place = sequence.index(repeat)
+            return [*sequence[:place], taken_once, *sequence[place + 1 :]]
     return sequence
 
 
 def _leading_repeat(sequence: Sequence[_Part]) -> _Part | None:
-    """Return the endless repeat of a sequence, unless it stands behind something that may fail."""
+    """Return the endless repeat of a sequence.
+
+    None is returned if there is none, or if it stands behind something that may fail.
+    """
     for part in sequence:
         if part.most == math.inf:
             return part
