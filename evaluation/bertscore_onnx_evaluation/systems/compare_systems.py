@@ -1,12 +1,17 @@
-"""Compare systems: score them by several metrics, and test their differences by the same swaps."""
+"""Compare systems.
+
+`compare` reads the inputs, scores the systems by several metrics, tests their differences by the
+same swaps, and puts the results together.
+"""
 
 import math
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
+from itertools import chain, islice, product
 from numbers import Integral, Real
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Never, cast
@@ -39,6 +44,7 @@ from bertscore_onnx_evaluation.systems.corpus_scores import (
 from bertscore_onnx_evaluation.systems.inputs import (
     Candidates,
     Documents,
+    JoinedInputs,
     References,
     SystemScores,
     Value,
@@ -70,6 +76,11 @@ from bertscore_onnx_evaluation.systems.verdicts import (
 if TYPE_CHECKING:
     from bertscore_onnx.scorer import BERTScorer
 
+Options = Mapping[str, Mapping[str, Any]]
+"""The options of metrics by their names."""
+
+_Metrics = dict[str, MetricScores]
+
 
 def compare(
     candidates: Candidates | None = None,
@@ -97,77 +108,88 @@ def compare(
     verbose: bool | None = False,
     **unknown: Never,
 ) -> Comparison:
-    """Compare the outputs of systems for the same segments; of one system alone return scores with their intervals.
+    """Compare the outputs of systems for the same segments.
 
-    References are encoded once for all systems, and all metrics share the swaps. Scores are those of
-    sacreBLEU; the score of BERTScore is the mean of F over the segments.
+    Of one system alone the result has the scores with their intervals. References are encoded once
+    for all systems, and all metrics share the swaps. Scores are those of sacreBLEU; the score of
+    BERTScore is the mean of F over the segments.
 
-    Data frames are joined by the ids in a column `segment`, `segment_id`, `seg_id`, `id` or `line`, and their segments
-    are taken in the natural order of the ids; without such a column an index of pandas that does not count 0, 1, 2, …
-    has the ids. Other data frames are joined by position. docs/tables.md says how the values of their columns have to
-    show that, and lists have their order.
+    Data frames are joined by the ids in a column `segment`, `segment_id`, `seg_id`, `id` or `line`,
+    and their segments are taken in the natural order of the ids; without such a column an index of
+    pandas that does not count 0, 1, 2, … has the ids. Other data frames are joined by position.
+    docs/tables.md says how the values of their columns have to show that, and lists have their
+    order.
 
-    Several runs of a system, or of a judge, are one system whose scores of segments are the means of its runs: a list
-    of texts for each run, scores (runs, segments), or a column `run` in data frames with several rows for a segment.
-    Units stay segments; where both systems have several runs, an interval over other runs stands beside.
+    Several runs of a system, or of a judge, are one system whose scores of segments are the means
+    of its runs: a list of texts for each run, scores (runs, segments), or a column `run` in data
+    frames with several rows for a segment. Units stay segments; where both systems have several
+    runs, an interval over other runs stands beside.
 
     Args:
-        candidates: the texts of each system by its name: a list with one for each segment, or a data frame with the
-            column `candidate`. Or a data frame with the columns `system`, `segment` and `candidate`, or with a column
-            of texts for each of the `systems`.
-        references: for each segment a reference, or a list of several; or a data frame with the column `reference` or
-            `references`; None for those in the data frame of the candidates. They and the texts may be left out if
-            there are `scores`.
-        scores: segment scores that other metrics, or people, gave: a mapping of the names of systems to numbers, or to
-            `Scores`; or a data frame with the columns `system`, `segment`, `score` and perhaps `metric`, or with a
-            column for each of the `systems`; or for several metrics a mapping of their names to these. Or a mapping
-            of the names of systems to data frames without these columns, where each column of numbers is a metric.
+        candidates: the texts of each system by its name: a list with one for each segment, or a
+            data frame with the column `candidate`. Or a data frame with the columns `system`,
+            `segment` and `candidate`, or with a column of texts for each of the `systems`.
+        references: for each segment a reference, or a list of several; or a data frame with the
+            column `reference` or `references`; None for those in the data frame of the candidates.
+            They and the texts may be left out if there are `scores`.
+        scores: segment scores that other metrics, or people, gave: a mapping of the names of
+            systems to numbers, or to `Scores`; or a data frame with the columns `system`,
+            `segment`, `score` and perhaps `metric`, or with a column for each of the `systems`; or
+            for several metrics a mapping of their names to these. Or a mapping of the names of
+            systems to data frames without these columns, where each column of numbers is a metric.
             True counts as 1 and false as 0. The score of a system is the mean of its scores.
-        systems: the systems to compare, by name; "all" for those that there are, or in a data frame with a column for
-            each system for all columns without another role.
+        systems: the systems to compare, by name; "all" for those that there are, or in a data frame
+            with a column for each system for all columns without another role.
         baseline: the system that the others are compared with; None for the first.
-        columns: the columns of data frames by their roles, unless they have the usual names: `system`, `candidate`,
-            `reference`, `score`, `metric`, `segment`, `document`, `run`. References and scores may have several.
-            `{"segment": ["A", "B"]}` is the first that a table has, `{"segment": "A+B"}` a key of two columns, and
-            `{"segment": "none"}` joins by position. A role that the inputs do not use is refused.
+        columns: the columns of data frames by their roles, unless they have the usual names:
+            `system`, `candidate`, `reference`, `score`, `metric`, `segment`, `document`, `run`.
+            References and scores may have several. `{"segment": ["A", "B"]}` is the first that a
+            table has, `{"segment": "A+B"}` a key of two columns, and `{"segment": "none"}` joins by
+            position. A role that the inputs do not use is refused.
         value: which numbers of `Scores` are compared: "P", "R" or "F".
         lower_is_better: the names of those given metrics whose lower scores are better.
-        higher_is_better: the names of those whose higher scores are better, as is assumed of all others too; the
-            `regressions` of a comparison need the direction of each.
-        missing: "raise", or "drop" to leave out segments that some input lacks; the result counts them.
+        higher_is_better: the names of those whose higher scores are better, as is assumed of all
+            others too; the `regressions` of a comparison need the direction of each.
+        missing: "raise", or "drop" to leave out segments that some input lacks; the result counts
+            them.
         scorer: for BERTScore; a scorer of one layer.
-        metrics: `bertscore`, its P and R as `bertscore,value=P` and `bertscore,value=R`, `bleu`, `chrf`, `ter`, or the
-            last three with options of sacreBLEU's class, such as `["bleu,tokenize=zh"]` or `{"bleu": {"tokenize":
-            "zh"}}`; None for `bertscore`, or with `scores` and without a scorer for none. The first chooses the
-            examples.
+        metrics: `bertscore`, its P and R as `bertscore,value=P` and `bertscore,value=R`, `bleu`,
+            `chrf`, `ter`, or the last three with options of sacreBLEU's class, such as
+            `["bleu,tokenize=zh"]` or `{"bleu": {"tokenize": "zh"}}`; None for `bertscore`, or with
+            `scores` and without a scorer for none. The first chooses the examples.
         num_resamples: the swaps of the test, which is `paired_permutation`, at least 1.
         seed: of the swaps, 0 or more.
         all_pairs: whether to test every pair of systems too.
-        documents: the document of each segment, by any name, or a data frame with the column `document`; None for the
-            column `document`, `document_id` or `doc` of the other data frames. Segments of one document resemble each
-            other, so that tests and intervals then take whole documents; without any they assume that segments are
-            independent.
-        by: the group of each segment, such as its domain: names, or the column of the data frames that has them. The
-            systems are then also compared within each group of 20 segments, or documents, or more.
-        context_sentences: how many of the preceding references in its document are the context of each segment, for
-            BERTScore; Doc-BERTScore takes two.
-        margin: a difference in the score, above 0; for each system, and in each group, the result then has the largest
-            loss that is not excluded, and whether it is below the margin. Only with a single metric.
-        worst: the worst score that a segment can have, beside a margin: a loss is at most from the baseline's best
-            score to it. None for 0, for 1 where lower scores are better, and for what an empty text scores by
-            BERTScore; the `regressions` of given scores other than 0 and 1 need it.
-        num_examples: how many of the segments that differ most to keep, for each system and direction.
+        documents: the document of each segment, by any name, or a data frame with the column
+            `document`; None for the column `document`, `document_id` or `doc` of the other data
+            frames. Segments of one document resemble each other, so that tests and intervals then
+            take whole documents; without any they assume that segments are independent.
+        by: the group of each segment, such as its domain: names, or the column of the data frames
+            that has them. The systems are then also compared within each group of 20 segments, or
+            documents, or more.
+        context_sentences: how many of the preceding references in its document are the context of
+            each segment, for BERTScore; Doc-BERTScore takes two.
+        margin: a difference in the score, above 0; for each system, and in each group, the result
+            then has the largest loss that is not excluded, and whether it is below the margin. Only
+            with a single metric.
+        worst: the worst score that a segment can have, beside a margin: a loss is at most from the
+            baseline's best score to it. None for 0, for 1 where lower scores are better, and for
+            what an empty text scores by BERTScore; the `regressions` of given scores other than 0
+            and 1 need it.
+        num_examples: how many of the segments that differ most to keep, for each system and
+            direction.
         verbose: show a progress bar on standard error; None for one on a terminal, after 2 seconds.
 
     Raises:
-        InputError: no system, one with a margin or all pairs, no segment, a segment that some input lacks or has twice,
-            tables without ids that may be in different orders, an unknown metric, BERTScore without a scorer, or an
-            option out of its range.
+        InputError: no system, one with a margin or all pairs, no segment, a segment that some input
+            lacks or has twice, tables without ids that may be in different orders, an unknown
+            metric, BERTScore without a scorer, or an option out of its range.
         InputTypeError: something is not a text, or an argument is unknown.
         MissingExtraError: scipy is not installed; or sacreBLEU is not, and a metric comes from it.
     """
     for name in unknown:
-        raise InputTypeError(f"compare takes no {name!r}.{meant(name, signature(compare).parameters)}")
+        advice = meant(name, signature(compare).parameters)
+        raise InputTypeError(f"compare takes no {name!r}.{advice}")
     for name, given, form, expected in (
         ("metrics", metrics, Iterable, "names of metrics"),
         ("columns", columns, Mapping, "a mapping of roles to columns"),
@@ -179,20 +201,28 @@ def compare(
         ("num_examples", num_examples, Integral, "an integer"),
     ):
         if not (given is None or isinstance(given, form)):
-            raise InputTypeError(f"{name} is {type(given).__name__} {given!r}; expected {expected}.")
+            kind = type(given).__name__
+            raise InputTypeError(f"{name} is {kind} {given!r}; expected {expected}.")
     if isinstance(scorer, str | PathLike):
-        raise InputTypeError(f"scorer is {scorer!r}; expected a scorer, such as BERTScorer({scorer!r}).")
+        expected = f"a scorer, such as BERTScorer({scorer!r})"
+        raise InputTypeError(f"scorer is {scorer!r}; expected {expected}.")
     if num_examples < 0:
         raise InputError(f"num_examples is {num_examples}; expected 0 or more.")
     if context_sentences < 0:
-        raise InputError(f"context_sentences is {context_sentences}; expected an integer of 0 or more.")
+        raise InputError(
+            f"context_sentences is {context_sentences}; expected an integer of 0 or more.",
+        )
     check_draws(num_resamples, seed)
     is_given_only = metrics is None and scorer is None and scores is not None
-    options = {} if is_given_only else metric_options([BERTSCORE] if metrics is None else metrics)
-    if context_sentences and not any(map(is_bertscore, options)):
-        raise InputError("context_sentences has no effect without the metric bertscore. Add it, or leave them out.")
-    if scorer is not None and not any(map(is_bertscore, options)):
-        raise InputError("scorer has no effect without the metric bertscore. Add it, or leave the scorer out.")
+    options: Options = {}
+    if not is_given_only:
+        options = metric_options([BERTSCORE] if metrics is None else metrics)
+    if not any(map(is_bertscore, options)):
+        no_effect = "has no effect without the metric bertscore. Add it, or leave"
+        if context_sentences:
+            raise InputError(f"context_sentences {no_effect} them out.")
+        if scorer is not None:
+            raise InputError(f"scorer {no_effect} the scorer out.")
     joined = join_inputs(
         candidates,
         references,
@@ -206,183 +236,322 @@ def compare(
         missing=missing,
         needs_texts=bool(options),
     )
-    if value != "F" and not _has_ours(scores):
-        raise InputError(f"value={value!r} has no effect: no scores are `Scores` of a scorer. Leave it out.")
-    names, lists = joined.systems, joined.references
-    runs = [_runs_of(texts) for texts in joined.candidates]
-    first_runs = tuple(texts[0] for texts in runs)
+    plan = _Plan(num_resamples, seed, all_pairs, margin, worst)
     directions = (lower_is_better, higher_is_better)
-    lower_is_better, higher_is_better = ([names] if isinstance(names, str) else names for names in directions)
-    precomputed = given_metrics(joined.scores, lower_is_better, options, higher_is_better=higher_is_better)
+    inputs = _read(joined, scores, value, options, directions, plan, context_sentences)
+    scored, examples = _score(inputs, scorer, num_examples, verbose)
+    results = _test(inputs, scored, plan)
+    return _tell(inputs, plan, results, examples)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The tests that a caller asks for."""
+
+    num_swaps: int
+    seed: int
+    all_pairs: bool
+    margin: float | None
+    worst: float | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Inputs:
+    """What is compared, and by which metrics."""
+
+    joined: JoinedInputs
+    runs: list[list[tuple[str, ...]]]
+    """The texts by system, run and segment; none where only scores were given."""
+    first_runs: tuple[tuple[str, ...], ...]
+    options: Options
+    """The metrics that score the texts, with their options."""
+    given: _Metrics
+    """The metrics whose scores were given."""
+    undirected: tuple[str, ...]
+    """Given metrics of which nobody said whether higher scores are better."""
+    precisions: tuple[str, ...]
+    documents: NDArray[np.int64] | None
+    """The number of each segment's document."""
+    contexts: list[list[str]] | None
+    """The sentences before each segment."""
+
+
+# Read.
+
+
+def _read(
+    joined: JoinedInputs,
+    scores: object,
+    value: Value,
+    options: Options,
+    directions: tuple[Collection[str], Collection[str]],
+    plan: _Plan,
+    context_sentences: int,
+) -> _Inputs:
+    """Put the inputs together; raise InputError if options do not fit them."""
+    if value != "F" and not _has_ours(scores):
+        raise InputError(
+            f"value={value!r} has no effect: no scores are `Scores` of a scorer. Leave it out.",
+        )
+    runs = [_runs_of(texts) for texts in joined.candidates]
+    lower, higher = map(_listed, directions)
+    given = given_metrics(joined.scores, lower, options, higher_is_better=higher)
+    undirected = tuple(name for name in given if name not in {*lower, *higher})
     ours = _our_scores(scores)
     if ours:
-        precomputed = {name: replace(metric, worst=_worst_of(ours, value)) for name, metric in precomputed.items()}
-    known = {*lower_is_better, *higher_is_better}
-    num_segments = len(joined.segments)
-    num_metrics = len(options) + len(precomputed)
-    if margin is not None and not (0 < margin < math.inf and num_metrics == 1):
+        worst = _worst_of(ours, value)
+        given = {name: replace(metric, worst=worst) for name, metric in given.items()}
+        undirected = ()
+    _check_plan(plan, joined.systems, len(options) + len(given))
+    documents = None
+    if joined.documents:
+        documents = document_numbers(joined.documents, len(joined.segments))
+    if context_sentences and documents is None:
         raise InputError(
-            f"The margin is {margin}, with {num_metrics} metrics; expected a number above 0, and one metric, since "
-            "others have another scale."
+            "Preceding sentences are those of a document. Give the document of each segment with ",
+            Argument("documents"),
+            ".",
         )
-    if worst is not None and (margin is None or not math.isfinite(worst)):
-        raise InputError(f"The worst score is {worst}, with the margin {margin}; expected two numbers, or neither.")
-    for kind, is_given in (("A margin", margin is not None), ("A test of all pairs", all_pairs)):
-        if is_given and len(names) == 1:
-            raise InputError(f"{kind} is about two systems, and {names[0]} is alone. Leave it out, or add another.")
-    numbers = document_numbers(joined.documents, num_segments) if joined.documents else None
     contexts = None
-    if context_sentences:
-        if numbers is None:
-            raise InputError(
-                "Preceding sentences are those of a document. Give the document of each segment with ",
-                Argument("documents"),
-                ".",
-            )
-        contexts = preceding_sentences(lists, numbers.tolist(), context_sentences)
-    with nullcontext() if scorer is None else scorer.with_fixed_weights(lists) as weighted:
-        texts = [texts for system in runs for texts in system]
-        scored = precomputed
-        if options:
-            computed = score_systems(
-                options,
-                texts,
-                [lists] * len(texts),
-                scorer=weighted,
-                contexts=contexts,
-                verbose=verbose,
-                names=[name for name, system in zip(names, runs, strict=True) for _ in system],
-            )
-            if len(texts) > len(names):
-                rows = iter(range(len(texts)))
-                rows_of_systems = [[next(rows) for _ in system] for system in runs]
-                computed = {name: means_of_runs(metric, rows_of_systems) for name, metric in computed.items()}
-            scored = computed | precomputed
-        first = next(iter(scored.values()))
-        matcher = weighted if contexts is None else None  # the tokens of a pair in context have no best match each
-        examples = find_examples(names, first_runs, lists, first, matcher, num_examples) if runs else ()
-    num_documents = None if numbers is None else int(numbers.max()) + 1
-    of_documents = f"|documents:{num_documents}" if num_documents else ""
-    settings = f"test:permutation{of_documents}|resamples:{num_resamples}|seed:{seed}"
-    settings += f"|dropped:{len(joined.dropped)}" if joined.dropped else ""
-
-    test = partial(paired_permutation, num_swaps=num_resamples, seed=seed)
-    results = []
-    for name, metric in scored.items():
-        by_segment = cast("CorpusScores", metric.corpus)  # there is one: no system lacks a text
-        corpus = by_segment if numbers is None else by_segment.by_document(numbers)
-        units = corpus.shape[1], "segment" if numbers is None else "document"
-        if len(names) == 1:
-            measured = partial(single_result, names[0], num_swaps=num_resamples, seed=seed)
-            result = single_metric(name, metric, measured(corpus), settings, corpus, units)
-            groups = single_groups(by_segment, joined.groups, numbers, measured)
-            results.append(replace(result, groups=groups))
-            continue
-        bounds_of = None
-        if margin is not None:
-            worst_score, is_assumed = _worst_score(metric, worst, names, joined.segments)
-            bounds_of = partial(margin_bounds, worst=worst_score, seed=seed)
-        result = metric_result(
-            name,
-            metric,
-            test(corpus, all_pairs=all_pairs),
-            names,
-            settings,
-            units,
-            all_pairs=all_pairs,
-            margin=margin,
-            bounds=None if bounds_of is None else bounds_of(corpus, len(names) - 1),
-        )
-        if joined.groups:
-            groups = group_results(by_segment, names, joined.groups, numbers, test, margin=margin, bounds_of=bounds_of)
-            mean = mean_of_groups(by_segment, names, joined.groups, numbers, test)
-            result = replace(result, groups=groups, mean_of_groups=mean)
-        if margin is not None:
-            result = replace(result, worst=worst_score, is_worst_assumed=is_assumed)
-        results.append(result)
-    return Comparison(
-        num_resamples,
-        seed,
-        names,
-        first_runs,
-        lists,
-        tuple(results),
-        examples,
-        joined.segments,
-        () if numbers is None else tuple(numbers.tolist()),
-        joined.dropped,
-        joined.choices,
-        () if ours else tuple(name for name in precomputed if name not in known),
-        joined.is_baseline_named,
-        joined.lacking,
+    if context_sentences and documents is not None:
+        contexts = preceding_sentences(joined.references, documents.tolist(), context_sentences)
+    return _Inputs(
+        joined,
+        runs,
+        tuple(texts[0] for texts in runs),
+        options,
+        given,
+        undirected,
         _precisions(scores),
+        documents,
+        contexts,
     )
 
 
+def _check_plan(plan: _Plan, names: Sequence[str], num_metrics: int) -> None:
+    """Raise InputError for tests that these systems or metrics cannot have."""
+    margin = plan.margin
+    worst = plan.worst
+    if margin is not None and not (0 < margin < math.inf and num_metrics == 1):
+        raise InputError(
+            f"The margin is {margin}, with {num_metrics} metrics; expected a number above 0, and "
+            "one metric, since others have another scale."
+        )
+    if worst is not None and (margin is None or not math.isfinite(worst)):
+        given = f"The worst score is {worst}, with the margin {margin}"
+        raise InputError(f"{given}; expected two numbers, or neither.")
+    if len(names) > 1:
+        return
+    alone = f"is about two systems, and {names[0]} is alone. Leave it out, or add another."
+    if margin is not None:
+        raise InputError(f"A margin {alone}")
+    if plan.all_pairs:
+        raise InputError(f"A test of all pairs {alone}")
+
+
 def _precisions(scores: object) -> tuple[str, ...]:
-    """Return the precisions in the signatures of scores, of `Scores` and of Parquet files."""
-    lines = [str(run.signature) for run in _runs_of_systems(scores) if hasattr(run, "signature")]
-    found = [re.search(r"\|precision:([^|]+)", line) for line in lines]
-    return tuple(sorted({match[1] for match in found if match}))
+    """Return the precisions in the signatures of scores.
+
+    `Scores` have a signature, and so have the scores of Parquet files.
+    """
+    found = set()
+    for run in _runs_of_systems(scores):
+        match = re.search(r"\|precision:([^|]+)", str(getattr(run, "signature", "")))
+        if match:
+            found.add(match[1])
+    return tuple(sorted(found))
 
 
 def _has_ours(scores: object) -> bool:
-    """Return whether scores, or some of those in a mapping or of runs in a list, are `Scores`."""
-    parts: Iterable[object] = scores.values() if isinstance(scores, Mapping) else ()
-    if isinstance(scores, list):
-        parts = scores
-    return is_prf(scores) or any(map(_has_ours, parts))
+    """Return whether any scores are `Scores`, also within a mapping or list."""
+    if is_prf(scores):
+        return True
+    if isinstance(scores, Mapping):
+        return any(map(_has_ours, scores.values()))
+    return isinstance(scores, list) and any(map(_has_ours, scores))
 
 
 def _our_scores(scores: object) -> list[Any]:
-    """Return the `Scores` of all systems, or of all their runs; none if there are other scores."""
+    """Return the `Scores` of all runs of all systems; none if some are others."""
     runs = _runs_of_systems(scores)
     return runs if all(map(is_prf, runs)) else []
 
 
 def _runs_of_systems(scores: object) -> list[Any]:
-    """Return the scores of all systems, or of all their runs; None where they are not by system."""
-    systems = scores.values() if isinstance(scores, Mapping) else [None]
-    return [run for of_system in systems for run in (of_system if type(of_system) is list else [of_system])]
+    """Return the scores of all runs; None where they are not by system."""
+    if not isinstance(scores, Mapping):
+        return [None]
+    runs = []
+    for of_system in scores.values():
+        runs += of_system if type(of_system) is list else [of_system]
+    return runs
 
 
 def _worst_of(ours: Sequence[Any], value: Value) -> float | None:
-    """Return what an empty text scores under the settings of all these `Scores`; None if some have no settings."""
+    """Return what an empty text scores under the settings of all `Scores`.
+
+    None if some have no settings.
+    """
     ends = [getattr(scores.worst, value).item() for scores in ours if scores.worst is not None]
     return min(ends) if len(ends) == len(ours) else None
+
+
+def _runs_of(texts: Sequence[str | tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return the texts of a system, (runs, segments)."""
+    return list(zip(*map(_listed, texts), strict=True))
+
+
+def _listed(texts: str | Collection[str]) -> Collection[str]:
+    return [texts] if isinstance(texts, str) else texts
+
+
+# Score.
+
+
+def _score(
+    inputs: _Inputs, scorer: "BERTScorer | None", num_examples: int, verbose: bool | None
+) -> tuple[_Metrics, tuple[Example, ...]]:
+    """Score the systems, and find the segments that differ most."""
+    names = inputs.joined.systems
+    references = inputs.joined.references
+    contexts = inputs.contexts
+    scored = inputs.given
+    with nullcontext() if scorer is None else scorer.with_fixed_weights(references) as weighted:
+        if inputs.options:
+            texts: list[tuple[str, ...]] = []
+            names_of_texts: list[str] = []
+            for name, runs_of_system in zip(names, inputs.runs, strict=True):
+                texts += runs_of_system
+                names_of_texts += [name] * len(runs_of_system)
+            computed = score_systems(
+                inputs.options,
+                texts,
+                [references] * len(texts),
+                scorer=weighted,
+                contexts=contexts,
+                verbose=verbose,
+                names=names_of_texts,
+            )
+            if len(texts) > len(names):
+                computed = _means_of_runs(computed, inputs.runs)
+            scored = computed | scored
+        first = next(iter(scored.values()))
+        if not inputs.runs:
+            return scored, ()
+        # The tokens of a pair in context have no best match each.
+        matcher = weighted if contexts is None else None
+        examples = find_examples(
+            names,
+            inputs.first_runs,
+            references,
+            first,
+            matcher,
+            num_examples,
+        )
+    return scored, examples
+
+
+def _means_of_runs(computed: _Metrics, runs: Sequence[Sequence[object]]) -> _Metrics:
+    """Return the means of the scores of each system's runs."""
+    rows: list[range] = []
+    for texts in runs:
+        first = sum(map(len, rows))
+        rows.append(range(first, first + len(texts)))
+    return {name: means_of_runs(metric, rows) for name, metric in computed.items()}
+
+
+# Test.
+
+
+def _test(inputs: _Inputs, scored: _Metrics, plan: _Plan) -> list[MetricResult]:
+    """Test differences under each metric; one system has an interval."""
+    joined = inputs.joined
+    names = joined.systems
+    documents = inputs.documents
+    settings = _signature(inputs, plan)
+    test = partial(paired_permutation, num_swaps=plan.num_swaps, seed=plan.seed)
+    measure = partial(single_result, names[0], num_swaps=plan.num_swaps, seed=plan.seed)
+    results = []
+    for name, metric in scored.items():
+        by_segment = cast("CorpusScores", metric.corpus)  # there is one: no system lacks a text
+        corpus = by_segment if documents is None else by_segment.by_document(documents)
+        units = (corpus.shape[1], "segment" if documents is None else "document")
+        if len(names) == 1:
+            result = single_metric(name, metric, measure(corpus), settings, corpus, units)
+            groups = single_groups(by_segment, joined.groups, documents, measure)
+            results.append(replace(result, groups=groups))
+            continue
+
+        # The largest losses that are not excluded rest on the worst score that there can be.
+        bounds = bounds_of = None
+        if plan.margin is not None:
+            worst, is_assumed = _worst_score(metric, plan.worst, names, joined.segments)
+            bounds_of = partial(margin_bounds, worst=worst, seed=plan.seed)
+        tested = test(corpus, all_pairs=plan.all_pairs)
+        if bounds_of is not None:
+            bounds = bounds_of(corpus, len(names) - 1)
+        result = metric_result(
+            name,
+            metric,
+            tested,
+            names,
+            settings,
+            units,
+            all_pairs=plan.all_pairs,
+            margin=plan.margin,
+            bounds=bounds,
+        )
+        if joined.groups:
+            of_groups = (by_segment, names, joined.groups, documents, test)
+            groups = group_results(*of_groups, margin=plan.margin, bounds_of=bounds_of)
+            result = replace(result, groups=groups, mean_of_groups=mean_of_groups(*of_groups))
+        if plan.margin is not None:
+            result = replace(result, worst=worst, is_worst_assumed=is_assumed)
+        results.append(result)
+    return results
+
+
+def _signature(inputs: _Inputs, plan: _Plan) -> str:
+    """Return the part of the signatures that tells of the tests."""
+    signature = "test:permutation"
+    if inputs.documents is not None:
+        signature += f"|documents:{int(inputs.documents.max()) + 1}"
+    signature += f"|resamples:{plan.num_swaps}|seed:{plan.seed}"
+    if inputs.joined.dropped:
+        signature += f"|dropped:{len(inputs.joined.dropped)}"
+    return signature
 
 
 def _worst_score(
     metric: MetricScores, stated: float | None, names: Sequence[str], segments: Sequence[str | int]
 ) -> tuple[float, bool]:
-    """Return the worst score that a segment can have, as stated or as usual, and whether it is a mere assumption.
+    """Return the worst score of a segment, and whether it is assumed.
 
-    InputError is raised for a score beyond it.
+    It is the stated or the usual one. InputError is raised for a score beyond it.
     """
     usual = 1.0 if metric.lower_is_better else 0.0
     worst = next(score for score in (stated, metric.worst, usual) if score is not None)
     if not isinstance(metric.corpus, SegmentMeans):
         if stated is not None:
-            raise InputError(f"The worst score is {stated:.9g}, of a metric that is no mean of scores. Leave it out.")
+            kind = "of a metric that is no mean of scores"
+            raise InputError(f"The worst score is {stated:.9g}, {kind}. Leave it out.")
         return worst, False
-    for name, scores in zip(names, metric.corpus.runs or metric.corpus.segment_scores, strict=True):
+    all_scores = metric.corpus.runs or metric.corpus.segment_scores
+    for name, scores in zip(names, all_scores, strict=True):
         beyond = scores - worst if metric.lower_is_better else worst - scores
         places = np.argwhere(beyond > ROUNDING * np.abs(scores))
-        if len(places):
-            *_, segment = places[0]
-            side = "above" if metric.lower_is_better else "below"
-            raise InputError(
-                f"{name} has the score {scores[tuple(places[0])]:.9g} for segment {segments[segment]!r}, {side} the "
-                f"worst score, {worst:.9g}. State the worst that there can be with ",
-                Argument("worst"),
-                ".",
-            )
+        if not len(places):
+            continue
+        score = scores[tuple(places[0])]
+        segment = segments[places[0][-1]]
+        side = "above" if metric.lower_is_better else "below"
+        raise InputError(
+            f"{name} has the score {score:.9g} for segment {segment!r}, {side} the worst score, "
+            f"{worst:.9g}. State the worst that there can be with ",
+            Argument("worst"),
+            ".",
+        )
     return worst, stated is None and metric.worst is None and not metric.corpus.is_binary
-
-
-def _runs_of(texts: Sequence[str | tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Return the texts of a system, (runs, segments)."""
-    return [*zip(*([text] if isinstance(text, str) else text for text in texts), strict=True)]
 
 
 def metric_result(
@@ -397,69 +566,89 @@ def metric_result(
     margin: float | None = None,
     bounds: MarginBounds | None = None,
 ) -> MetricResult:
-    """Put together the scores and the tests of one metric; with a margin it takes the bounds."""
+    """Put together the scores and the tests of one metric.
+
+    With a margin it takes the bounds.
+    """
     segment_scores = np.asarray(metric.segment)
-    won, lost, tied = segment_outcomes(
-        segment_scores, tolerance=metric.tie_tolerance, lower_is_better=metric.lower_is_better
-    ).tolist()
+    outcomes = segment_outcomes(
+        segment_scores,
+        tolerance=metric.tie_tolerance,
+        lower_is_better=metric.lower_is_better,
+    )
+    won, lost, tied = outcomes.tolist()
     rows = {(first, second): row for row, (first, second) in enumerate(tested.pairs.tolist())}
     runs = metric.corpus.runs if isinstance(metric.corpus, SegmentMeans) else ()
     num_runs = () if metric.corpus is None else metric.corpus.num_runs
 
-    def test_result(row: int) -> dict[str, Any]:
-        columns = {"delta": tested.delta, "p": tested.p, "p_holm": tested.p_holm}
-        values = {name: float(column[row]) for name, column in (columns | {"delta_error": tested.error}).items()}
-        low, high = map(finite, tested.interval[row])
-        return {**values, "delta_low": low, "delta_high": high}
+    systems = []
+    for system, system_name in enumerate(names):
+        result = SystemResult(system_name, float(tested.score[system]))
+        if num_runs:
+            result = replace(result, runs=num_runs[system])
+        if runs:
+            result = replace(result, missing_runs=int(np.isnan(runs[system]).sum()))
+        row = rows.get((0, system))
+        if row is not None:  # no baseline
+            fields = _pair_fields(tested, row)
+            if runs:
+                ends = (fields["delta_low"], fields["delta_high"])
+                fields |= over_runs(runs[0], runs[system], fields["delta"], *ends)
+            if margin is not None and bounds is not None:
+                fields |= margin_result(margin, bounds, row)
+            fields |= {"won": won[system], "lost": lost[system], "tied": tied[system]}
+            result = replace(result, differing=int(tested.differing[row]), **fields)
+        systems.append(result)
 
-    def system_result(system: int) -> SystemResult:
-        row = rows.get((0, system))  # None for the baseline
-        score = SystemResult(
-            names[system],
-            float(tested.score[system]),
-            num_runs[system] if num_runs else None,
-            int(np.isnan(runs[system]).sum()) if runs else 0,
-        )
-        if row is None:
-            return score
-        of_pair = test_result(row)
-        ends = of_pair["delta_low"], of_pair["delta_high"]
-        retrained = over_runs(runs[0], runs[system], of_pair["delta"], *ends) if runs else {}
-        return replace(
-            score,
-            **of_pair,
-            **retrained,
-            won=won[system],
-            lost=lost[system],
-            tied=tied[system],
-            differing=int(tested.differing[row]),
-            **({} if margin is None or bounds is None else margin_result(margin, bounds, row)),
-        )
-
-    runs_signature = f"|runs:{'/'.join(map(str, num_runs))}" if num_runs else ""
-    result = MetricResult(
+    pairs = []
+    if all_pairs:
+        for (first, second), row in rows.items():
+            pairs.append(PairResult(names[first], names[second], **_pair_fields(tested, row)))
+    signature = metric.signature
+    if num_runs:
+        signature += f"|runs:{'/'.join(map(str, num_runs))}"
+    result_of_metric = MetricResult(
         name,
-        f"{metric.signature}{runs_signature}|{settings}",
+        f"{signature}|{settings}",
         metric.lower_is_better,
-        tuple(map(system_result, range(len(names)))),
-        tuple(PairResult(names[one], names[other], **test_result(row)) for (one, other), row in rows.items())
-        if all_pairs
-        else (),
+        tuple(systems),
+        tuple(pairs),
         segment_scores,
         margin,
         units,
         tested.effective_units,
     )
-    return with_ranks(result)
+    return with_ranks(result_of_metric)
+
+
+def _pair_fields(tested: PairedTestResult, row: int) -> dict[str, Any]:
+    """Return the test of a pair of systems, as fields of its result."""
+    low, high = map(finite, tested.interval[row])
+    return {
+        "delta": float(tested.delta[row]),
+        "p": float(tested.p[row]),
+        "p_holm": float(tested.p_holm[row]),
+        "delta_error": float(tested.error[row]),
+        "delta_low": low,
+        "delta_high": high,
+    }
 
 
 def margin_result(margin: float, bounds: MarginBounds, row: int) -> dict[str, Any]:
-    """Return what the bounds of a pair say of a margin, as fields of `SystemResult`."""
-    loss, gain = float(bounds.loss[row]), float(bounds.gain[row])
+    """Return what the bounds of a pair say of a margin.
+
+    They are fields of `SystemResult`.
+    """
+    loss = float(bounds.loss[row])
+    gain = float(bounds.gain[row])
     if math.isnan(loss) or math.isnan(gain):
         return {}
-    judged = {"not_worse": loss < margin, "equivalent": max(loss, gain) < margin}
-    return {**judged, "largest_loss": loss, "largest_gain": gain}
+    return {
+        "not_worse": loss < margin,
+        "equivalent": max(loss, gain) < margin,
+        "largest_loss": loss,
+        "largest_gain": gain,
+    }
 
 
 def group_results(
@@ -472,24 +661,30 @@ def group_results(
     margin: float | None = None,
     bounds_of: Callable[[CorpusScores, int], MarginBounds] | None = None,
 ) -> tuple[GroupResult, ...]:
-    """Score and test the systems on the segments of each group, whose name is given for each segment.
+    """Score and test the systems on the segments of each group.
 
-    Groups of fewer than `MIN_UNITS` units are not tested. p and bounds are corrected for all groups and systems.
+    The name of its group is given for each segment. Groups of fewer than `MIN_UNITS` units are not
+    tested. p and bounds are corrected for all groups and systems.
     """
     num_claims = len({*groups}) * (len(names) - 1)
-    scored: list[tuple[str, int, int, list[float], PairedTestResult | None, MarginBounds | None]] = []
-    for name, num_segments, group in by_group(corpus, groups, documents):
-        tested = test(group) if group.shape[1] >= MIN_UNITS else None
-        bounds = None if bounds_of is None else bounds_of(group, num_claims)
-        scored.append((name, num_segments, group.shape[1], group.observed().tolist(), tested, bounds))
-    corrected = iter(holm([p for *_, tested, _ in scored if tested for p in tested.p.tolist()]).tolist())
+    scored = list(by_group(corpus, groups, documents))
+    tests: list[PairedTestResult | None] = []
+    all_bounds: list[MarginBounds | None] = []
+    for _, _, group in scored:
+        tests.append(test(group) if group.shape[1] >= MIN_UNITS else None)
+        all_bounds.append(None if bounds_of is None else bounds_of(group, num_claims))
+    p_values = [tested.p for tested in tests if tested]
+    corrected = iter(holm(list(chain.from_iterable(p_values))).tolist())
+
     results = []
-    for name, num_segments, num_units, scores, tested, bounds in scored:
-        systems = _tested_in_group(names, scores, tested, [next(corrected) for _ in names[1:]] if tested else [])
+    for (name, num_segments, group), tested, bounds in zip(scored, tests, all_bounds, strict=True):
+        scores = group.observed().tolist()
+        p_holm = list(islice(corrected, len(names) - 1 if tested else 0))
+        systems = _tested_in_group(names, scores, tested, p_holm)
         if margin is not None and bounds is not None:
-            judged = (margin_result(margin, bounds, row) for row in range(len(names) - 1))
-            systems = [systems[0], *(replace(one, **values) for one, values in zip(systems[1:], judged, strict=True))]
-        results.append(GroupResult(name, num_segments, num_units, tuple(systems)))
+            for row, system in enumerate(systems[1:]):
+                systems[row + 1] = replace(system, **margin_result(margin, bounds, row))
+        results.append(GroupResult(name, num_segments, group.shape[1], tuple(systems)))
     return tuple(results)
 
 
@@ -500,13 +695,15 @@ def mean_of_groups(
     documents: NDArray[np.int64] | None,
     test: Callable[[CorpusScores], PairedTestResult],
 ) -> GroupResult | None:
-    """Test the means of the scores of groups, with p corrected for the systems; None for fewer than `MIN_UNITS` units.
+    """Test the means of the scores of groups; None for few units.
 
-    Where a task has many segments and others have few, this is the question of who compares by tasks.
+    p is corrected for the systems; fewer than `MIN_UNITS` units are few. Where a task has many
+    segments and others have few, this is the question of who compares by tasks.
     """
     _, numbers = np.unique(np.array(groups), return_inverse=True)
     mean = corpus.mean_of_groups(numbers)
-    mean = mean if documents is None else mean.by_document(documents)
+    if documents is not None:
+        mean = mean.by_document(documents)
     if mean.shape[1] < MIN_UNITS:
         return None
     tested = test(mean)
@@ -515,20 +712,58 @@ def mean_of_groups(
 
 
 def _tested_in_group(
-    names: Sequence[str], scores: Sequence[float], tested: PairedTestResult | None, p_holm: Sequence[float]
+    names: Sequence[str],
+    scores: Sequence[float],
+    tested: PairedTestResult | None,
+    p_holm: Sequence[float],
 ) -> list[SystemResult]:
-    """Return the scores of systems in a group, and their tests if there were any."""
-    systems = [SystemResult(names[0], scores[0])]
+    """Return the scores of systems in a group, with their tests if any."""
+    baseline_score = scores[0]
+    systems = [SystemResult(names[0], baseline_score)]
     for row, (name, score) in enumerate(zip(names[1:], scores[1:], strict=True)):
-        result = SystemResult(name, score, delta=score - scores[0])
+        result = SystemResult(name, score, delta=score - baseline_score)
         if tested is not None:
             low, high = map(finite, tested.interval[row])
-            result = replace(result, delta_low=low, delta_high=high, p=float(tested.p[row]), p_holm=p_holm[row])
+            p = float(tested.p[row])
+            result = replace(result, delta_low=low, delta_high=high, p=p, p_holm=p_holm[row])
         systems.append(result)
     return systems
 
 
+# Tell.
+
+
+def _tell(
+    inputs: _Inputs,
+    plan: _Plan,
+    results: list[MetricResult],
+    examples: tuple[Example, ...],
+) -> Comparison:
+    """Put the comparison together from the results."""
+    joined = inputs.joined
+    documents = () if inputs.documents is None else tuple(inputs.documents.tolist())
+    return Comparison(
+        plan.num_swaps,
+        plan.seed,
+        joined.systems,
+        inputs.first_runs,
+        joined.references,
+        tuple(results),
+        examples,
+        joined.segments,
+        documents,
+        joined.dropped,
+        joined.choices,
+        inputs.undirected,
+        joined.is_baseline_named,
+        joined.lacking,
+        inputs.precisions,
+    )
+
+
 # The segments on which a system differs most from the baseline, with the tokens that match.
+
+_Matches = tuple[TokenSimilarity, TokenSimilarity] | None
 
 EXAMPLES_AT_ONCE = 16
 """The examples whose texts are encoded together: four texts each, which bounds the memory."""
@@ -542,41 +777,46 @@ def find_examples(
     scorer: "BERTScorer | None",
     number: int,
 ) -> tuple[Example, ...]:
-    """Return for each system but the first its largest gains, and then its largest losses, under one metric.
+    """Return the largest gains and losses of each system under one metric.
 
-    At most `number` of each; segments that tie are neither, and equal texts stand once. With BERTScore the scorer adds
-    the token matches.
+    The first system is the baseline, and has none. There are at most `number` of each, gains
+    before losses; segments that tie are neither, and equal texts stand once. With BERTScore the
+    scorer adds the token matches.
     """
     segment_scores = np.asarray(metric.segment)
-
-    def matches_of(system: int, segments: Sequence[int]) -> Iterable[tuple[TokenSimilarity, TokenSimilarity] | None]:
-        if scorer is None or token_names is None or metric.best_reference is None:
-            return [None] * len(segments)
-        best = metric.best_reference
-        pairs = [
-            (candidates[row][segment], references[segment][best[row, segment]])
-            for row in (0, system)
-            for segment in segments
-        ]
-        similarities = pair_similarities(scorer, token_names, pairs)
-        return zip(similarities[: len(segments)], similarities[len(segments) :], strict=True)
-
+    best = metric.best_reference
     token_names = TokenNames(scorer.bundle) if scorer else None
+
+    def matches_of(system: int, segments: Sequence[int]) -> Iterable[_Matches]:
+        if scorer is None or token_names is None or best is None:
+            return [None] * len(segments)
+        pairs = []
+        for row, segment in product((0, system), segments):
+            reference = references[segment][best[row, segment]]
+            pairs.append((candidates[row][segment], reference))
+        similarities = pair_similarities(scorer, token_names, pairs)
+        middle = len(segments)
+        return zip(similarities[:middle], similarities[middle:], strict=True)
+
     examples = []
     for system in range(1, len(names)):
         delta = segment_scores[system] - segment_scores[0]  # (segments,)
         gain = -delta if metric.lower_is_better else delta
         texts = list(zip(candidates[0], candidates[system], map(tuple, references), strict=True))
-        segments = [*_largest(gain, texts, number), *_largest(-gain, texts, number)]
+        segments = _largest(gain, texts, number) + _largest(-gain, texts, number)
         for start in range(0, len(segments), EXAMPLES_AT_ONCE):
             batch = segments[start : start + EXAMPLES_AT_ONCE]
             for segment, matches in zip(batch, matches_of(system, batch), strict=True):
-                examples.append(Example(segment, names[system], float(delta[segment]), matches))
+                example = Example(segment, names[system], float(delta[segment]), matches)
+                examples.append(example)
     return tuple(examples)
 
 
 def _largest(gain: NDArray[np.float64], texts: Sequence[Hashable], number: int) -> list[int]:
-    """Return the segments of the largest gains above 0, the largest first; of segments with equal texts the first."""
+    """Return the segments of the largest gains above 0, the largest first.
+
+    Of segments with equal texts it is the first.
+    """
     largest: dict[Hashable, int] = {}
     for segment in np.argsort(-gain, kind="stable").tolist():
         if len(largest) == number or gain[segment] <= 0:
