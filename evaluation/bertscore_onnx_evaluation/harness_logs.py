@@ -136,6 +136,7 @@ def read_log(name: str) -> HarnessLog | None:
         if record is not None and {"doc_id", "resps"} <= record.keys():
             return _lm_eval_log(name, chain([first], _lines(name, file)))
         if record is None and first.startswith(b"{"):
+            # The object goes on in further lines.
             data = first + file.read(MAX_OBJECT_BYTES)
             _check_size(name, len(data), MAX_OBJECT_BYTES)
             record = _parsed(data)
@@ -294,8 +295,8 @@ _GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 The grades are correct, partially, incorrect and no answer.
 """
 
-
 _HEADERS = ("header.json", "_journal/start.json")
+"""The members of an archive that may have its header, the first of which counts."""
 
 
 def _zipped_log(name: str, file: BufferedIOBase) -> HarnessLog | None:
@@ -484,6 +485,7 @@ def join_logs(logs: Sequence[HarnessLog]) -> tuple[WholeTable, dict[str, bool], 
     if any(in_clusters) and not all(in_clusters):
         without_cluster, _ = rows[in_clusters.index(False)]
         notes.append(f"Clusters were left out: {without_cluster.place} has none.")
+    # Further columns are there only if they tell something.
     columns = ["system", "segment", "metric", "score"]
     if len({sample.run for sample, _ in rows}) > 1:
         columns.append("run")
@@ -509,6 +511,7 @@ def _joined_samples(logs: Sequence[HarnessLog], *, has_tasks: bool) -> list[tupl
             raise InputError(f"{lack} Run the evaluation with them logged.")
         for sample in log.samples:
             segment = f"{log.task}:{sample.segment}" if has_tasks else sample.segment
+            # Ids may be mere counters, so the content decides whether items are the same.
             earlier = first.setdefault(segment, sample)
             if earlier.content != sample.content:
                 raise InputError(
@@ -544,6 +547,8 @@ def _joined_metrics(
     for metric in metrics:
         scores = [sample.scores.get(metric, math.nan) for sample, _ in rows]
         texts = [row for row, score in enumerate(scores) if isinstance(score, str)]
+        # A harness that makes nothing of the items says nothing about their scores.
+        kinds = {_kind(metric, log) for log in logs} - {None}
         if all(isinstance(score, str) or math.isnan(score) for score in scores):
             examples = f", only values such as {scores[texts[0]]}" if texts else ""
             notes.append(f"{metric} was left out: it has no numbers{examples}.")
@@ -554,7 +559,6 @@ def _joined_metrics(
             given = f"{sample.place}: {of_item} is {scores[texts[0]]}"
             raise InputError(f"{given}; expected a number.")
 
-        kinds = {_kind(metric, log) for log in logs} - {None}
         if len(kinds) > 1 or "other" in kinds:
             reason = "its value for all items is not the mean of their scores"
             notes.append(f"{metric} was left out: {reason}.")

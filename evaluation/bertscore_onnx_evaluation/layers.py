@@ -535,6 +535,7 @@ def _results(
     if np.isnan(f1).all():
         constant = "F is the same in all rows at every layer"
         raise InputError(f"{constant}, so that none correlates. Give other rows.")
+    # The first of equal layers is the best.
     best = int(np.nanargmax(f1))
     p = p_values(f1, resampled[:, 2])
     p[best] = np.nan

@@ -110,6 +110,7 @@ def compare_metrics(
     deltas = scores[:, None] - scores
     corrected = np.ones((num_metrics, num_metrics))
     pairs = np.triu_indices(num_metrics, 1)
+    # The p of two metrics is the same in both orders.
     corrected[pairs] = corrected.T[pairs] = holm(p[pairs])
     differences = {}
     for row, column in all_orders(range(num_metrics), 2):

@@ -156,6 +156,7 @@ def distributions(metric: MetricResult) -> Chart:
     """Draw a histogram for each system, with the baseline's behind it."""
     scale = scale_over([metric.segment_scores.min(), metric.segment_scores.max()])
     shares = {row: _shares(metric.segment_scores[row], scale) for row in metric.ranked}
+    # All histograms have the same scale of heights.
     highest = max(float(bins.max()) for bins in shares.values())
     outlines = {row: _outline(bins / highest) for row, bins in shares.items()}
     drawn = []
@@ -209,6 +210,7 @@ def intervals(metric: MetricResult) -> Chart:
     across = grid(scale) + _upright("zero", scale.percent(0.0))
     rows = []
     for system in systems:
+        # The baseline has neither a difference nor an interval.
         delta = system.delta or 0.0
         bar = ""
         text = f"Difference {signed(delta, metric)}"
@@ -255,6 +257,7 @@ def scatter(
     scale = scale_over([baseline.min(), baseline.max(), system.min(), system.max()])
     x = _units(baseline, scale)
     y = _units(system, scale)
+    # Segments with about the same scores share a dot.
     places = np.stack([x + LEFT, TOP + SIDE - y], axis=1)
     cells, counts = np.unique(places, axis=0, return_counts=True)
     dots = []

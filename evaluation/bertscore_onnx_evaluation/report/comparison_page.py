@@ -181,6 +181,7 @@ def _examples(comparison: ComparisonRecord, systems: Sequence[str]) -> list[dict
         gains: list[dict[str, Any]] = []
         losses: list[dict[str, Any]] = []
         for example in sorted(differing, key=lambda example: -abs(example.delta)):
+            # A smaller score is a gain where lower is better.
             is_gain = (example.delta < 0) == lower_is_better
             side = gains if is_gain else losses
             if len(side) < MAX_EXAMPLES:
