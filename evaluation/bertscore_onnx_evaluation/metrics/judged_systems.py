@@ -1,8 +1,10 @@
-"""The systems of one language pair: their outputs, and their scores by annotators and metrics, system by segment."""
+"""The systems of a language pair.
+
+They have outputs, and scores by annotators and metrics, system by segment.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +14,25 @@ from bertscore_onnx_evaluation.metric_scores import MetricScores
 from bertscore_onnx_evaluation.metrics.correlation import Floats, often_judged
 from bertscore_onnx_evaluation.systems.paired_tests import effective_units
 
-SENTINELS = tuple(f"sentinel-{name}" for name in ("random", "segment", "length", "ratio", "overlap"))
-"""The names of scores that read no meaning (`sentinel_scores`); a metric of another name is none of them."""
+SENTINELS = (
+    "sentinel-random",
+    "sentinel-segment",
+    "sentinel-length",
+    "sentinel-ratio",
+    "sentinel-overlap",
+)
+"""The names of scores that read no meaning (`sentinel_scores`).
+
+A metric of another name is none of them.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JudgedSystems:
-    """The systems of one language pair with their human scores and their scores by metrics."""
+    """The systems of a language pair with their scores.
+
+    The scores are human ones, and those by metrics.
+    """
 
     language_pair: str
     systems: tuple[str, ...]
@@ -40,50 +54,74 @@ class JudgedSystems:
     candidates: tuple[tuple[str | None, ...], ...] | None = None
     """The outputs by system and segment, if they were read; None where a system has no output."""
     references: tuple[tuple[tuple[str, ...], ...], ...] = ()
-    """The references of each output, by system and segment, one or more; none where there is no output."""
+    """The references of each output, by system and segment.
+
+    One or more; none where there is no output.
+    """
     dropped: tuple[str, ...] = ()
-    """Segments that were left out, since a judged output of theirs lacks a score by some metric, or the reference."""
+    """Segments that were left out.
+
+    A judged output of theirs lacks a score by a metric, or the reference.
+    """
 
     @property
     def is_judged(self) -> NDArray[np.bool_]:
-        """Which outputs have a human score, (systems, segments); none if only whole systems were judged."""
+        """Which outputs have a human score, (systems, segments).
+
+        None has if only whole systems were judged.
+        """
         if self.human_segment is None:
             return np.zeros((len(self.systems), len(self.segments)), dtype=bool)
         return ~np.isnan(self.human_segment)
 
     @property
     def often_judged(self) -> NDArray[np.bool_]:
-        """Which systems SPA compares: those judged on at least half as many segments as any other, (systems,)."""
+        """Which systems SPA compares, (systems,).
+
+        They are judged on at least half as many segments as any other.
+        """
         return often_judged(self.is_judged)
 
     def judged(self) -> "JudgedSystems":
-        """Return the systems that annotators judged, by name, with all their segments; higher scores are better.
+        """Return the systems that annotators judged, by name.
+
+        They have all their segments. Higher scores are better.
 
         Raises:
-            InputError: there are none, shapes differ, or a metric lacks a score that has a human score.
+            InputError: there are none, shapes differ, or a metric lacks a score that has a human
+                score.
         """
         self._check_shapes()
         is_judged = ~np.isnan(self.human_system) | self.is_judged.any(axis=1)
         if not is_judged.any():
-            raise InputError(
-                f"{self.language_pair}: none of the {len(self.systems)} systems has a human score. Leave it out."
-            )
-        rows = sorted(np.flatnonzero(is_judged).tolist(), key=self.systems.__getitem__)  # the order changes no bit
+            none = f"none of the {len(self.systems)} systems has a human score"
+            raise InputError(f"{self.language_pair}: {none}. Leave it out.")
+
+        # Sorted by name, so that the order given changes no bit.
+        rows = sorted(np.flatnonzero(is_judged).tolist(), key=self.systems.__getitem__)
 
         def kept(scores: Floats | None) -> Floats | None:
             return None if scores is None else scores[rows]
 
+        metrics = {}
+        for name, metric in self.metrics.items():
+            of_rows = replace(metric, system=kept(metric.system), segment=kept(metric.segment))
+            metrics[name] = of_rows.negated
+        candidates = self.candidates
+        if candidates:
+            candidates = tuple(candidates[row] for row in rows)
+        references = self.references
+        if references:
+            references = tuple(references[row] for row in rows)
+        systems = tuple(self.systems[row] for row in rows)
         judged = replace(
             self,
-            systems=tuple(self.systems[row] for row in rows),
+            systems=systems,
             human_system=self.human_system[rows],
             human_segment=kept(self.human_segment),
-            metrics={
-                name: replace(metric, system=kept(metric.system), segment=kept(metric.segment)).negated
-                for name, metric in self.metrics.items()
-            },
-            candidates=self.candidates and tuple(self.candidates[row] for row in rows),
-            references=tuple(self.references[row] for row in rows if self.references),
+            metrics=metrics,
+            candidates=candidates,
+            references=references,
         )
         judged._check_complete()
         return judged
@@ -100,7 +138,10 @@ class JudgedSystems:
 
     @property
     def unit_numbers(self) -> NDArray[np.int64]:
-        """The number from 0 of each judged segment's unit: its document if that is known, else itself."""
+        """The number from 0 of each judged segment's unit.
+
+        The unit is its document if that is known, else itself.
+        """
         names = np.array(self.documents or self.segments, dtype=object)
         return np.unique(names[self.is_judged.any(axis=0)], return_inverse=True)[1]
 
@@ -118,33 +159,49 @@ class JudgedSystems:
     def effective_units(self) -> float:
         """How many units of one size would tell as much as the judged ones."""
         numbers = self.unit_numbers
-        return effective_units(np.bincount(numbers).astype(np.float64)) if len(numbers) else 1.0
+        if not len(numbers):
+            return 1.0
+        return effective_units(np.bincount(numbers).astype(np.float64))
 
     def _check_shapes(self) -> None:
-        num_systems, num_segments = len(self.systems), len(self.segments)
-        sides = {"people": MetricScores(self.human_system, self.human_segment), **self.metrics}
-        for side, metric in sides.items():
-            for scores, shape in ((metric.system, (num_systems,)), (metric.segment, (num_systems, num_segments))):
+        num_systems = len(self.systems)
+        num_segments = len(self.segments)
+        people = MetricScores(self.human_system, self.human_segment)
+        for side, metric in {"people": people, **self.metrics}.items():
+            levels = (
+                (metric.system, (num_systems,)),
+                (metric.segment, (num_systems, num_segments)),
+            )
+            for scores, shape in levels:
                 if scores is not None and scores.shape != shape:
                     raise InputError(
-                        f"{self.language_pair}: the scores by {side} have the shape {scores.shape}; expected {shape}, "
-                        f"for {num_systems} systems and {num_segments} segments."
+                        f"{self.language_pair}: the scores by {side} have the shape "
+                        f"{scores.shape}; expected {shape}, for {num_systems} systems and "
+                        f"{num_segments} segments."
                     )
 
     def _check_complete(self) -> None:
         """Raise InputError if a metric lacks a score that has a human score."""
-        for name, scores in self.metrics.items():
-            missing = []
-            if scores.segment is not None and self.human_segment is not None:
-                missing += [
-                    f"segment {self.segments[segment]} of system {self.systems[system]}"
-                    for system, segment in np.argwhere(self.is_judged & ~np.isfinite(scores.segment))
-                ]
-            if scores.system is not None:
-                lacks = ~np.isnan(self.human_system) & ~np.isfinite(scores.system)
-                missing += [f"system {system}" for system in compress(self.systems, lacks)]
+        for name, metric in self.metrics.items():
+            missing = self._missing(metric)
             if missing:
                 raise InputError(
-                    f"{self.language_pair}: {name} has no score for {missing[0]}, which has a human score. Add it, or "
-                    "leave out the human score."
+                    f"{self.language_pair}: {name} has no score for {missing}, which has a human "
+                    "score. Add it, or leave out the human score."
                 )
+
+    def _missing(self, metric: MetricScores) -> str:
+        """Return the first output, or else system, that lacks a score.
+
+        The text is empty if none does.
+        """
+        if metric.segment is not None and self.human_segment is not None:
+            lacking = np.argwhere(self.is_judged & ~np.isfinite(metric.segment))
+            if len(lacking):
+                system, segment = lacking[0]
+                return f"segment {self.segments[segment]} of system {self.systems[system]}"
+        if metric.system is not None:
+            lacks_score = ~np.isnan(self.human_system) & ~np.isfinite(metric.system)
+            if lacks_score.any():
+                return f"system {self.systems[lacks_score.argmax()]}"
+        return ""
