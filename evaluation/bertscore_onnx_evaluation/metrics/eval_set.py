@@ -1,4 +1,6 @@
-"""An EvalSet, a folder in the layout of mt-metrics-eval, and one language pair of it: systems by segment with scores.
+"""A language pair of an EvalSet: systems by segment with scores.
+
+An EvalSet is a folder in the layout of mt-metrics-eval:
 
     sources/LP.txt                                   a segment in each line, as in all texts
     references/LP.REFERENCE.txt
@@ -46,22 +48,23 @@ def read_eval_set(
 ) -> JudgedSystems:
     """Read a language pair of an EvalSet.
 
-    Its systems are all with judgements or outputs, except the references in use. Another reference, a human
-    translation, counts as a system.
+    Its systems are all with judgements or outputs, except the references in use. Another reference,
+    a human translation, counts as a system.
 
     Args:
         folder: in the layout of mt-metrics-eval.
         language_pair: such as he-en.
         gold: the judgements, such as mqm; None where there is one kind.
-        reference: the reference in use, several as `refA.refB` or `all`, or none as `src`. None for the only one that
-            metrics, or else texts, have.
-        metrics: the scores to read, each METRIC-REFERENCE; none for all that have this reference, of which those that
-            lack a judged system are left out, with a warning in the log.
-        with_texts: whether to read outputs and references, also of systems that nobody judged. None reads those that
-            there are, for sentinels.
+        reference: the reference in use, several as `refA.refB` or `all`, or none as `src`. None for
+            the only one that metrics, or else texts, have.
+        metrics: the scores to read, each METRIC-REFERENCE; none for all that have this reference,
+            of which those that lack a judged system are left out, with a warning in the log.
+        with_texts: whether to read outputs and references, also of systems that nobody judged. None
+            reads those that there are, for sentinels.
 
     Raises:
-        InputError: one of these does not exist, and the error lists what there is; or a file is damaged, with its line.
+        InputError: one of these does not exist, and the error lists what there is; or a file is
+            damaged, with its line.
     """
     files = EvalSetFiles(Path(folder), language_pair)
     gold = files.gold(gold)
@@ -69,9 +72,12 @@ def read_eval_set(
     in_use = files.references_in(reference)
     may_lack = with_texts is None
     if may_lack:
-        with_texts = bool(in_use) and in_use <= {*files.references}
+        with_texts = bool(in_use) and in_use <= set(files.references)
     human = _Scores(files.folder / "human-scores" / f"{language_pair}.{gold}")
-    systems = sorted((human.systems | {*(files.outputs if with_texts else ())}) - in_use)
+    names = set(human.systems)
+    if with_texts:
+        names |= set(files.outputs)
+    systems = sorted(names - in_use)
     if not systems:
         raise InputError(f"{folder} has no {gold} scores of any system for {language_pair}.")
     segments = _Segments()
@@ -79,21 +85,34 @@ def read_eval_set(
     is_judged = np.isfinite(np.asarray(human_scores.system))
     if human_scores.segment is not None:
         is_judged |= np.isfinite(human_scores.segment).any(axis=1)
-    texts = _texts(files, systems, sorted(in_use), segments, may_lack=may_lack) if with_texts else (None, ())
-    documents = files.folder / "documents" / f"{language_pair}.docs"
+    candidates = None
+    references: tuple[tuple[tuple[str, ...], ...], ...] = ()
+    if with_texts:
+        candidates, references = _texts(files, systems, sorted(in_use), segments, may_lack=may_lack)
+
     scores = {}
-    judged = [*compress(systems, is_judged)]
+    judged = list(compress(systems, is_judged))
     chosen = files.chosen_metrics(metrics, reference)
     for name in chosen:
         metric = _Scores(files.folder / "metric-scores" / language_pair / name)
-        if (lacking := metric.lacking(judged)) and metrics:
+        lacking = metric.lacking(judged)
+        if lacking and metrics:
             raise InputError(lacking)
         if lacking:
             _log.warning("%s is left out: %s", name, lacking)
-        else:
-            scores[name] = metric.of_systems(systems, segments, base_name=name.rpartition("-")[0])
+            continue
+        base_name, _, _ = name.rpartition("-")
+        scores[name] = metric.of_systems(systems, segments, base_name=base_name)
     if chosen and not scores:
-        raise InputError(f"{language_pair}: no metric has scores of all {len(judged)} systems that annotators judged.")
+        systems_judged = f"all {len(judged)} systems that annotators judged"
+        raise InputError(f"{language_pair}: no metric has scores of {systems_judged}.")
+
+    # Documents decide nothing, not even how many segments there are.
+    num_segments = segments.count
+    documents: tuple[str, ...] = ()
+    documents_file = files.folder / "documents" / f"{language_pair}.docs"
+    if documents_file.is_file():
+        documents = tuple(segments.lines(documents_file))
     return JudgedSystems(
         language_pair,
         tuple(systems),
@@ -102,90 +121,119 @@ def read_eval_set(
         scores,
         gold=gold,
         reference=reference,
-        segments=tuple(str(number) for number in range(1, segments.count + 1)),
-        documents=tuple(segments.lines(documents)) if documents.is_file() else (),
-        candidates=texts[0],
-        references=texts[1],
+        segments=tuple(map(str, range(1, num_segments + 1))),
+        documents=documents,
+        candidates=candidates,
+        references=references,
     )
 
 
 def golds(folder: str | PathLike[str]) -> dict[str, list[str]]:
-    """Return the names of the judgements of each language pair; raise InputError if there are none."""
+    """Return the names of the judgements of each language pair.
+
+    InputError is raised if there are none.
+    """
     by_pair: dict[str, list[str]] = {}
     for name in _files(Path(folder) / "human-scores", "", ".score"):
         stem, _, level = name.rpartition(".")
         language_pair, _, gold = stem.partition(".")
-        if gold and level in LEVELS and gold not in by_pair.setdefault(language_pair, []):
-            by_pair[language_pair].append(gold)
+        if not gold or level not in LEVELS:
+            continue
+        names = by_pair.setdefault(language_pair, [])
+        if gold not in names:
+            names.append(gold)
     if not by_pair:
         raise InputError(
-            f"{folder} has no judgements; expected a folder in the layout of mt-metrics-eval, with files such as "
-            "human-scores/he-en.mqm.seg.score."
+            f"{folder} has no judgements; expected a folder in the layout of mt-metrics-eval, with "
+            "files such as human-scores/he-en.mqm.seg.score."
         )
     return by_pair
 
 
 class EvalSetFiles:
-    """The names of the judgements, references, systems and metrics of a language pair."""
+    """The names that the files of a language pair have.
+
+    They are of judgements, references, systems and metrics.
+    """
 
     def __init__(self, folder: Path, language_pair: str) -> None:
-        self.folder, self.language_pair = folder, language_pair
+        self.folder = folder
+        self.language_pair = language_pair
         by_pair = golds(folder)
-        self.golds = by_pair[self._checked(language_pair, [*by_pair], "language pair with judgements")]
+        self._checked(language_pair, list(by_pair), "language pair with judgements")
+        self.golds = by_pair[language_pair]
         self.references = _files(folder / "references", f"{language_pair}.", ".txt")
         self.outputs = _files(folder / "system-outputs" / language_pair, "", ".txt")
-        scores = (name.rpartition(".") for name in _files(folder / "metric-scores" / language_pair, "", ".score"))
-        self.metrics = [*dict.fromkeys(name for name, _, level in scores if level in LEVELS and "-" in name)]
+        self.metrics: list[str] = []
+        for file in _files(folder / "metric-scores" / language_pair, "", ".score"):
+            name, _, level = file.rpartition(".")
+            if level in LEVELS and "-" in name and name not in self.metrics:
+                self.metrics.append(name)
 
     def gold(self, name: str | None) -> str:
-        """Return the judgements to take: of this name, or the only judgements there are."""
+        """Return the judgements to take: of this name, or the only ones."""
         if name is None:
             return self._only(self.golds, "kinds of judgements", "gold")
         return self._checked(name, self.golds, f"gold of {self.language_pair}")
 
     def reference(self, name: str | None) -> str:
-        """Return the reference to use: of this name, or else the only reference that texts or metrics have."""
-        used = dict.fromkeys(metric.rpartition("-")[2] for metric in self.metrics)
+        """Return the reference to use.
+
+        It has this name, or it is the only reference that texts or metrics have.
+        """
+        used = list(dict.fromkeys(metric.rpartition("-")[2] for metric in self.metrics))
         if name is None:
-            used.pop(NO_REFERENCE, None)
-            available = [*used] if len(used) == 1 else self.references or [*used]
-            return self._only(available, "references", "reference") if available else NO_REFERENCE
+            if NO_REFERENCE in used:
+                used.remove(NO_REFERENCE)
+            available = used if len(used) == 1 else self.references or used
+            if not available:
+                return NO_REFERENCE
+            return self._only(available, "references", "reference")
         if name not in (ALL_REFERENCES, NO_REFERENCE, *used):
-            available = [*dict.fromkeys([*self.references, *used])]
-            for part in name.split("."):
-                self._checked(part, available, f"reference of {self.language_pair}")
+            available = list(dict.fromkeys([*self.references, *used]))
+            for component in name.split("."):
+                self._checked(component, available, f"reference of {self.language_pair}")
         return name
 
     def references_in(self, reference: str) -> frozenset[str]:
-        """Return the references that a name stands for, such as `refA.refB`, `all` or `src`."""
+        """Return the references that a name stands for.
+
+        Such names are `refA.refB`, `all` and `src`.
+        """
         if reference == NO_REFERENCE:
             return frozenset()
-        return frozenset(self.references if reference == ALL_REFERENCES else reference.split("."))
+        if reference == ALL_REFERENCES:
+            return frozenset(self.references)
+        return frozenset(reference.split("."))
 
     def chosen_metrics(self, names: Sequence[str], reference: str) -> list[str]:
-        """Return the metrics to read: of these names, or else all that have the reference."""
+        """Return the metrics to read.
+
+        They are those of these names, or else all that have the reference.
+        """
         if not names:
             return [name for name in self.metrics if name.rpartition("-")[2] == reference]
         kind = f"metric with scores of {self.language_pair}"
-        return [*dict.fromkeys(self._checked(name, self.metrics, kind) for name in names)]
+        return list(dict.fromkeys(self._checked(name, self.metrics, kind) for name in names))
 
     def _checked(self, name: str, available: Sequence[str], kind: str) -> str:
         if name in available:
             return name
         nearest = meant(name, available)
-        raise InputError(f"{self.folder} has no {kind} called {name!r}; it has {listed(available)}.{nearest}")
+        unknown = f"{self.folder} has no {kind} called {name!r}"
+        raise InputError(f"{unknown}; it has {listed(available)}.{nearest}")
 
     def _only(self, available: Sequence[str], kind: str, argument: str) -> str:
         if len(available) == 1:
             return available[0]
         raise InputError(
-            f"{self.folder} has {len(available)} {kind} of {self.language_pair}: {listed(available)}. Name one as "
-            f"`{argument}`."
+            f"{self.folder} has {len(available)} {kind} of {self.language_pair}: "
+            f"{listed(available)}. Name one as `{argument}`."
         )
 
 
 def _files(folder: Path, prefix: str, suffix: str) -> list[str]:
-    """Return the part between prefix and suffix of the names of a folder's files."""
+    """Return the names of a folder's files, without prefix and suffix."""
     try:
         names = sorted(file.name for file in folder.iterdir())
     except (FileNotFoundError, NotADirectoryError):
@@ -208,11 +256,11 @@ class _Segments:
 
     def check(self, count: int, what: str) -> None:
         if not self._origin:
-            self.count, self._origin = count, what
+            self.count = count
+            self._origin = what
         elif count != self.count:
-            raise InputError(
-                f"{what} has {count} lines, and {self._origin} has {self.count}; expected one for each segment."
-            )
+            given = f"{what} has {count} lines, and {self._origin} has {self.count}"
+            raise InputError(f"{given}; expected one for each segment.")
 
     def lines(self, path: Path) -> list[str]:
         """Return the lines of a file with one for each segment."""
@@ -234,56 +282,89 @@ class _Scores:
         return {system for scores in self._scores.values() for system in scores}
 
     def lacking(self, judged: Sequence[str]) -> str:
-        """Return which system with a human score has no line; empty if each has one."""
+        """Return an error about a system with a human score and no line.
+
+        It is empty if there is none.
+        """
         for level, scores in self._scores.items():
             for system in judged:
                 if system not in scores:
                     return (
-                        f"{self._paths[level]} has no line of the system {shortened(system)}, which annotators "
-                        "judged. Add its scores; or, where this is the reference that the metric took, name it as "
-                        "`reference`."
+                        f"{self._paths[level]} has no line of the system {shortened(system)}, "
+                        "which annotators judged. Add its scores; or, where this is the reference "
+                        "that the metric took, name it as `reference`."
                     )
         return ""
 
-    def of_systems(self, systems: Sequence[str], segments: _Segments, base_name: str = "") -> MetricScores:
-        """Return the scores of systems, by file or as means of segments, and of segments; NaN where there is none."""
-        whole, segment = np.full(len(systems), np.nan), None
+    def of_systems(
+        self,
+        systems: Sequence[str],
+        segments: _Segments,
+        base_name: str = "",
+    ) -> MetricScores:
+        """Return the scores of systems and of segments; NaN where there is none.
+
+        Those of systems are by file, or means of segments.
+        """
+        whole = np.full(len(systems), np.nan)
+        segment = None
         if "seg" in self._scores:
-            for system, values in self._scores["seg"].items():
-                segments.check(len(values), f"the system {shortened(system)} in {self._paths['seg']}")
+            by_system = self._scores["seg"]
+            for system, values in by_system.items():
+                name = f"the system {shortened(system)} in {self._paths['seg']}"
+                segments.check(len(values), name)
             missing = np.full(segments.count, np.nan)
-            segment = np.array([self._scores["seg"].get(system, missing) for system in systems])
+            segment = np.array([by_system.get(system, missing) for system in systems])
             whole = mean_by_system(segment)
+        # Scores of whole systems count instead of means of segments.
         if "sys" in self._scores:
-            for system, values in self._scores["sys"].items():
+            by_system = self._scores["sys"]
+            for system, values in by_system.items():
                 if len(values) > 1:
                     lines = f"{len(values)} lines of the system {shortened(system)}"
                     raise InputError(f"{self._paths['sys']} has {lines}; expected one.")
-            whole = np.array([self._scores["sys"].get(system, [np.nan])[0] for system in systems])
+            whole = np.array([by_system.get(system, [np.nan])[0] for system in systems])
         return MetricScores(whole, segment, base_name=base_name)
 
 
 def _texts(
-    files: EvalSetFiles, systems: Sequence[str], references: Sequence[str], segments: _Segments, *, may_lack: bool
+    files: EvalSetFiles,
+    systems: Sequence[str],
+    references: Sequence[str],
+    segments: _Segments,
+    *,
+    may_lack: bool,
 ) -> tuple[tuple[tuple[str | None, ...], ...], tuple[tuple[tuple[str, ...], ...], ...]]:
-    """Return the outputs, None for each of a system that may lack them, and their references, by system and segment."""
-    language_pair, folder = files.language_pair, files.folder
+    """Return the outputs and their references, by system and segment.
+
+    A system that may lack outputs has None for each.
+    """
+    language_pair = files.language_pair
     if not references:
-        raise InputError(f"{language_pair}: there is no reference to score the outputs against. Name a `reference`.")
-    available = {*files.outputs}  # names in files of scores are not names of files
-    if not may_lack and (lacking := [name for name in systems if name not in available]):
-        raise InputError(f"{folder} has no outputs of the system {shortened(lacking[0])!r}, which has human scores.")
-    texts = [segments.lines(folder / "references" / f"{language_pair}.{name}.txt") for name in references]
+        lack = f"{language_pair}: there is no reference to score the outputs against"
+        raise InputError(f"{lack}. Name a `reference`.")
+    available = set(files.outputs)  # names in files of scores are not names of files
+    lacking = [name for name in systems if name not in available]
+    if lacking and not may_lack:
+        system = shortened(lacking[0])
+        without = f"{files.folder} has no outputs of the system {system!r}"
+        raise InputError(f"{without}, which has human scores.")
+    texts = []
+    for name in references:
+        texts.append(segments.lines(files.folder / "references" / f"{language_pair}.{name}.txt"))
     references_by_segment = tuple(zip(*texts, strict=True))
-    outputs = folder / "system-outputs" / language_pair
-    candidates = tuple(
-        tuple(segments.lines(outputs / f"{name}.txt")) if name in available else (None,) * segments.count
-        for name in systems
-    )
-    return candidates, (references_by_segment,) * len(systems)
+    outputs = files.folder / "system-outputs" / language_pair
+    candidates: list[tuple[str | None, ...]] = []
+    for name in systems:
+        if name in available:
+            candidates.append(tuple(segments.lines(outputs / f"{name}.txt")))
+        else:
+            candidates.append((None,) * segments.count)
+    return tuple(candidates), (references_by_segment,) * len(systems)
 
 
-# Files of scores as mt-metrics-eval has them: `SYSTEM SCORE` in each line, a system's lines in the order of segments.
+# Files of scores as mt-metrics-eval has them: `SYSTEM SCORE` in each line, a system's lines in the
+# order of segments.
 
 
 NO_SCORE = "None"
@@ -293,7 +374,10 @@ MAX_BYTES = 100_000_000
 
 
 def read_lines(path: Path) -> list[str]:
-    """Return the lines of a text file in UTF-8, without line ends and byte order marks; errors name the line."""
+    """Return the lines of a text file in UTF-8.
+
+    They have no line ends and byte order marks. Errors name the line.
+    """
     try:
         content = read_regular(path, MAX_BYTES)
     except OSError as error:
@@ -302,7 +386,8 @@ def read_lines(path: Path) -> list[str]:
         text = content.decode().lstrip(BYTE_ORDER_MARK)
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise InputError(f"{path}, line {line}: this is not UTF-8. Save the file in UTF-8.") from error
+        place = f"{path}, line {line}"
+        raise InputError(f"{place}: this is not UTF-8. Save the file in UTF-8.") from error
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
@@ -310,21 +395,22 @@ def read_lines(path: Path) -> list[str]:
 
 
 def read_scores(path: Path) -> dict[str, Floats]:
-    """Return the scores of each system in a file, (scores,), NaN for `None`; errors name the line.
+    """Return the scores of each system in a file, (scores,).
 
-    Tabs or spaces separate the fields.
+    They are NaN for `None`. Tabs or spaces separate the fields. Errors name the line.
     """
     scores: dict[str, list[float]] = {}
     for number, line in enumerate(read_lines(path), start=1):
+        place = f"{path}, line {number}"
         fields = line.split()
         if len(fields) != 2:
-            raise InputError(
-                f"{path}, line {number}: {len(fields)} fields; expected the name of a system and its score."
-            )
+            given = f"{place}: {len(fields)} fields"
+            raise InputError(f"{given}; expected the name of a system and its score.")
         system, text = fields
-        scores.setdefault(system, []).append(_score(text, f"{path}, line {number}"))
+        scores.setdefault(system, []).append(_score(text, place))
     if not scores:
-        raise InputError(f"{path} is empty; expected the name of a system and its score in each line.")
+        expected = "expected the name of a system and its score in each line."
+        raise InputError(f"{path} is empty; {expected}")
     return {system: np.array(values, dtype=np.float64) for system, values in scores.items()}
 
 
@@ -336,7 +422,6 @@ def _score(text: str, place: str) -> float:
     except ValueError:
         score = math.nan
     if not math.isfinite(score):
-        raise InputError(
-            f"{place}: {shortened(text)!r} is not a score; expected a number, or {NO_SCORE} where there is no score."
-        )
+        expected = f"a number, or {NO_SCORE} where there is no score"
+        raise InputError(f"{place}: {shortened(text)!r} is not a score; expected {expected}.")
     return score
