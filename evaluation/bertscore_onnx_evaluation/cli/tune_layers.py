@@ -1,4 +1,7 @@
-"""`bertscore-onnx tune-layers`: finds the layer of a model that correlates best with human judgements."""
+"""`bertscore-onnx tune-layers`: finds the best layer of a model.
+
+It is the one that correlates best with human judgements.
+"""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
@@ -30,10 +33,15 @@ if TYPE_CHECKING:
 
 _ROLES = roles_of_command("tune-layers")
 SEGMENT_COLUMNS = ("document", "segment", "segment_id")
+_FORMATS = "TSV, CSV, JSON lines or Parquet"
+_DEFAULT_PAIRS = "those into the most common target language"
 _CURVE = 40
 """Width of the curve's axis."""
 _OPTIONAL = (8, 6, 1, 2)
-"""The columns of the report that a narrow terminal does not show: the curve, then "at most", P and R."""
+"""The columns of the report that a narrow terminal does not show.
+
+They are the curve, then "at most", P and R.
+"""
 
 
 @shared_options("model_type", "device", "nthreads", "batch_size", needs_model=False)
@@ -42,7 +50,7 @@ def tune_layers(
         str,
         typer.Argument(
             metavar="TABLE",
-            help="Human judgements: TSV, CSV, JSON lines or Parquet, a row for each text; - is standard input.",
+            help=f"Human judgements: {_FORMATS}, a row for each text; - is standard input.",
         ),
     ],
     *,
@@ -53,7 +61,7 @@ def tune_layers(
         typer.Option(
             "--language-pair",
             metavar="LP...",
-            help="Language pairs, such as cs-en.  [default: those into the most common target language]",
+            help=f"Language pairs, such as cs-en.  [default: {_DEFAULT_PAIRS}]",
         ),
     ] = None,
     columns: Annotated[list[str] | None, columns_option(*_ROLES)] = None,
@@ -62,24 +70,32 @@ def tune_layers(
     resamples: Annotated[
         int,
         typer.Option(
-            "--resamples", metavar="N", min=1, help="Number of bootstrap resamples for the intervals and the test."
+            "--resamples",
+            metavar="N",
+            min=1,
+            help="Number of bootstrap resamples for the intervals and the test.",
         ),
     ] = 1000,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the resamples.")] = 12345,
+    seed: Annotated[
+        int,
+        typer.Option("--seed", metavar="N", min=0, help="Seed of the resamples."),
+    ] = 12345,
     output_format: TextJsonOrTsv = "text",
     figure: Figure = None,
     quiet: bool,
 ) -> None:
     """Find the layer that agrees best with human judgements.
 
-    Scores the judged texts at every layer, without idf, and correlates P, R and F with the judgements: Pearson's r over
-    all rows of a language pair, averaged over the pairs, as the authors of bert-score chose its layers on judgements of
-    one output a segment. With several systems r mixes the difficulty of segments with the quality of outputs: compare
-    bundles of single layers with `meta`. The bundle is one of `export --all-layers`.
+    Scores the judged texts at every layer, without idf, and correlates P, R and F with the
+    judgements: Pearson's r over all rows of a language pair, averaged over the pairs, as the
+    authors of bert-score chose its layers on judgements of one output a segment. With several
+    systems r mixes the difficulty of segments with the quality of outputs: compare bundles of
+    single layers with `meta`. The bundle is one of `export --all-layers`.
 
-    The 95 % intervals come from resampling documents or segments within each language pair. p tests on the same
-    resamples whether another layer is better; "at most" is how much better, at 95 %, for a layer named beforehand. The
-    best layer's r is optimistic, since the layer was chosen for it: judge it on other data than those it was tuned on.
+    The 95 % intervals come from resampling documents or segments within each language pair. p tests
+    on the same resamples whether another layer is better; "at most" is how much better, at 95 %,
+    for a layer named beforehand. The best layer's r is optimistic, since the layer was chosen for
+    it: judge it on other data than those it was tuned on.
 
     Examples:
         # Find the best layer, with a bundle made by `export --all-layers`
@@ -97,10 +113,11 @@ def tune_layers(
     from bertscore_onnx_evaluation.layers import tune_layers as tune
     from bertscore_onnx_evaluation.report.figures import check_figure, save_figure
 
-    matchings = [*dict.fromkeys(map(checked_matching, matching or ["bertscore"]))]
-    scorers: list[ScorerSettings] = [{**settings, "matching": each, "all_layers": True} for each in matchings]
-    for each in scorers:
-        check_contexts(each, "`tune-layers` reads no contexts")
+    matchings = dict.fromkeys(map(checked_matching, matching or ["bertscore"]))
+    scorers: list[ScorerSettings] = []
+    for variant in matchings:
+        scorers.append({**settings, "matching": variant, "all_layers": True})
+        check_contexts(scorers[-1], "`tune-layers` reads no contexts")
     first, *further = scorers
     check_installed(["scipy"], "evaluation", "This command")
     check_figure(figure)
@@ -114,26 +131,35 @@ def tune_layers(
     pairs = ["all"] * len(table)
     if named("lang_pair") or "lang_pair" in table.names or language_pair:
         pairs = table.keys(column_of(table, named, "lang_pair"))
+    available = list(dict.fromkeys(pairs))
     for name in language_pair or ():
-        if name not in pairs:
-            available = ", ".join(dict.fromkeys(pairs))
-            raise typer.BadParameter(f"no row has {name!r}; the table has {available}.", param_hint="--language-pair")
+        if name not in available:
+            raise typer.BadParameter(
+                f"no row has {name!r}; the table has {', '.join(available)}.",
+                param_hint="--language-pair",
+            )
     chosen = language_pair or pairs_into_one_language(pairs)
-    left_out = [name for name in dict.fromkeys(pairs) if name not in chosen]
+    left_out = [name for name in available if name not in chosen]
     if left_out and not language_pair and not quiet:
-        echo(
-            f"Left out {', '.join(left_out)}: most pairs have another target language. --language-pair selects others."
-        )
+        reason = "most pairs have another target language"
+        echo(f"Left out {', '.join(left_out)}: {reason}. --language-pair selects others.")
+
     rows = [row for row, name in enumerate(pairs) if name in chosen]
+    candidates = [candidates[row] for row in rows]
+    references = [references[row] for row in rows]
+    pairs = [pairs[row] for row in rows]
     units = filled_column(table, named, "segment", SEGMENT_COLUMNS)
+    units_of_rows = None
+    if units:
+        units_of_rows = [units[row] for row in rows]
     with BERTScorer(**first) as scorer:
         tuning = tune(
             scorer,
-            [candidates[row] for row in rows],
-            [references[row] for row in rows],
+            candidates,
+            references,
             human[rows],
-            [pairs[row] for row in rows],
-            units=[units[row] for row in rows] if units else None,
+            pairs,
+            units=units_of_rows,
             others=_opened(further),
             num_resamples=resamples,
             seed=seed,
@@ -144,13 +170,18 @@ def tune_layers(
             echo(f"Warning: {warning}")
     if output_format == "text":
         _print_report(tuning)
+    elif output_format == "json":
+        print(tuning.to_json())
     else:
-        print(tuning.to_json() if output_format == "json" else tuning.table("tsv"))
+        print(tuning.table("tsv"))
     save_figure(tuning, figure)
 
 
 def _opened(scorers: "list[ScorerSettings]") -> "Iterator[BERTScorer]":
-    """Yield scorers with these settings, each open until the next one is taken."""
+    """Yield scorers with these settings.
+
+    Each is open until the next one is taken.
+    """
     from bertscore_onnx.scorer import BERTScorer
 
     for settings in scorers:
@@ -165,11 +196,13 @@ def _print_report(tuning: "LayerTuning") -> None:
     short = number(3)
     names = [name for name in tuning.language_pairs if name not in tuning.left_out]
     judged = sum(tuning.language_pairs[name] for name in names)
-    over = "" if len(names) == 1 else f", mean over {len(names)} language pairs"
+    mean = "" if len(names) == 1 else f", mean over {len(names)} language pairs"
     print(tuning.signature)
-    print_text(f"Pearson's r with {judged:,} judgements of {', '.join(names)}{over}\n")
-    low = min((layer.f1.low for layer in tuning.layers if layer.f1.low is not None), default=-1.0)
-    high = max((layer.f1.high for layer in tuning.layers if layer.f1.high is not None), default=1.0)
+    print_text(f"Pearson's r with {judged:,} judgements of {', '.join(names)}{mean}\n")
+    lows = [layer.f1.low for layer in tuning.layers if layer.f1.low is not None]
+    highs = [layer.f1.high for layer in tuning.layers if layer.f1.high is not None]
+    low = min(lows, default=-1.0)
+    high = max(highs, default=1.0)
     start = f"F from {low:.3f}"
     axis = start + f"to {high:.3f}".rjust(_CURVE - len(start))
     rows = [["layer", "P", "R", "F", "95 % of F", "lower by", "at most", "p", axis]]
@@ -177,15 +210,25 @@ def _print_report(tuning: "LayerTuning") -> None:
         f1 = layer.f1
         interval = "-" if f1.low is None else f"{short(f1.low)} to {short(f1.high)}"
         p = "best" if layer.layer == tuning.best_layer else short(layer.p)
-        values = (layer.precision.pearson, layer.recall.pearson, f1.pearson, layer.loss, layer.loss_high)
-        *scores, loss, bound = map(_digits, values)
-        rows.append([str(layer.layer), *scores, interval, loss, bound, p, _curve(f1, low, high)])
+        cells = [
+            str(layer.layer),
+            _digits(layer.precision.pearson),
+            _digits(layer.recall.pearson),
+            _digits(f1.pearson),
+            interval,
+            _digits(layer.loss),
+            _digits(layer.loss_high),
+            p,
+            _curve(f1, low, high),
+        ]
+        rows.append(cells)
     print_table(rows, width=terminal_width(), whole=range(9), optional=_OPTIONAL)
-    print_text(f"\nLayer {tuning.best_layer} correlates best with human judgements. {_losses(tuning)}")
+    conclusion = f"Layer {tuning.best_layer} correlates best with human judgements."
+    print_text(f"\n{conclusion} {_losses(tuning)}")
     if tuning.optimism is not None:
         print_text(
-            f"Its r is {_digits(tuning.best_pearson)}, including the gain from being chosen on these judgements, about "
-            f"{_digits(tuning.optimism)}; judge it on others."
+            f"Its r is {_digits(tuning.best_pearson)}, including the gain from being chosen on "
+            f"these judgements, about {_digits(tuning.optimism)}; judge it on others."
         )
     print(tuning.export_command)
 
@@ -196,15 +239,15 @@ def _losses(tuning: "LayerTuning") -> str:
 
     if all(layer.p is None for layer in tuning.layers):
         return "There are too few judgements to test the others."
-    losses = "; ".join(
-        f"layer {layer.layer} has r lower by {_digits(layer.loss)}, at most {_digits(layer.loss_high)}"
-        for layer in tuning.layers
-        if layer.layer in tuning.not_worse
-    )
+    losses = []
+    for layer in tuning.layers:
+        if layer.layer in tuning.not_worse:
+            lower = f"layer {layer.layer} has r lower by {_digits(layer.loss)}"
+            losses.append(f"{lower}, at most {_digits(layer.loss_high)}")
     if not losses:
         return f"All others are significantly worse (p below {SIGNIFICANT})."
     bound = "At most: at 95 %, for a layer named beforehand."
-    return f"Perhaps as good (p of {SIGNIFICANT} or more): {losses}. {bound}"
+    return f"Perhaps as good (p of {SIGNIFICANT} or more): {'; '.join(losses)}. {bound}"
 
 
 def _curve(correlation: "LayerCorrelation", low: float, high: float) -> str:
@@ -215,9 +258,11 @@ def _curve(correlation: "LayerCorrelation", low: float, high: float) -> str:
 
     if correlation.pearson is None or correlation.low is None or correlation.high is None:
         return ""
-    first, last = place(correlation.low), place(correlation.high)
+    first = place(correlation.low)
+    last = place(correlation.high)
     line = list(" " * first + "-" * (last - first + 1))
-    line[min(max(place(correlation.pearson), first), last)] = "o"
+    mark = min(max(place(correlation.pearson), first), last)
+    line[mark] = "o"
     return "".join(line)
 
 
