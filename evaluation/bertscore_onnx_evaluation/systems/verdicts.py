@@ -1,7 +1,11 @@
-"""What a comparison finds of each system, in numbers and in words: the same on a terminal, in JSON and in a report."""
+"""What a comparison finds of each system, in numbers and in words.
+
+It is the same on a terminal, in JSON and in a report.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from math import floor, inf, log10
 from typing import Literal, NamedTuple
 
@@ -28,10 +32,10 @@ MAX_DIGITS = 12
 
 @dataclass(frozen=True, slots=True)
 class SystemResult:
-    """One system under one metric, on the whole corpus or on the segments of a group.
+    """One system under one metric, in all segments or in those of a group.
 
-    In a group it has `score`, `delta` and what is said of a margin, and where the group is tested the interval, `p` and
-    `p_holm`.
+    In a group it has `score`, `delta` and what is said of a margin, and where the group is tested
+    the interval, `p` and `p_holm`.
     """
 
     name: str
@@ -41,15 +45,19 @@ class SystemResult:
     missing_runs: int = 0
     """The scores of runs that are missing; the score of their segment is the mean of the others."""
     score_low: float | None = None
-    """The low end of the 95 % interval of the score; None where systems are compared, and where there is none, as with
-    fewer than 6 segments, or scores that are all the same."""
+    """The low end of the 95 % interval of the score.
+
+    None where systems are compared, and where there is none, as with fewer than 6 segments, or
+    scores that are all the same."""
     score_high: float | None = None
     """The high end."""
     delta: float | None = None
     """The score minus the baseline's; None for the baseline itself, as are the next fields."""
     delta_low: float | None = None
-    """The low end of the 95 % interval of the difference, which holds the differences that the test does not reject;
-    None where it can reject none, as with fewer than 6 segments, and where all segments differ by the same."""
+    """The low end of the 95 % interval of the difference.
+
+    The interval holds the differences that the test does not reject; None where it can reject
+    none, as with fewer than 6 segments, and where all segments differ by the same."""
     delta_high: float | None = None
     """The high end."""
     delta_error: float | None = None
@@ -57,7 +65,9 @@ class SystemResult:
     p: float | None = None
     """The p-value of the difference, two-sided."""
     p_holm: float | None = None
-    """p, corrected for all tests under this metric (Holm); in groups, for all groups and systems."""
+    """p, corrected for all tests under this metric (Holm).
+
+    In groups it is corrected for all groups and systems."""
     won: int | None = None
     """Segments on which the system is better."""
     lost: int | None = None
@@ -67,23 +77,29 @@ class SystemResult:
     differing: int | None = None
     """Units, segments or documents, on which the two differ."""
     runs_low: float | None = None
-    """The low end of the 95 % interval of the difference over other runs too, as of systems that are trained again;
-    None unless both systems have two runs or more, and where there is no interval over these runs."""
+    """The low end of the 95 % interval of the difference over other runs too.
+
+    Such are those of systems that are trained again. None unless both systems have two runs or
+    more, and where there is no interval over these runs."""
     runs_high: float | None = None
     """The high end."""
     not_worse: bool | None = None
-    """Whether it is worse than the baseline by less than the margin: whether `largest_loss` is below it; None without a
-    margin, as are the next fields, and where all scores are the same and nothing says how large a loss can be."""
+    """Whether it is worse than the baseline by less than the margin.
+
+    It is so if `largest_loss` is below the margin. None without a margin, as are the next fields,
+    and where all scores are the same and nothing says how large a loss can be."""
     equivalent: bool | None = None
     """Whether the two differ by less than the margin: `largest_gain` is below it too."""
     largest_loss: float | None = None
-    """The largest true loss against the baseline that is not excluded, at 2.5 % over the number of systems, and of
-    groups, if no score is beyond the worst one; below 0 for a system that is shown to be better. With BLEU, chrF and
-    TER of texts it is no guarantee."""
+    """The largest true loss against the baseline that is not excluded.
+
+    It holds at 2.5 % over the number of systems, and of groups, if no score is beyond the worst
+    one; below 0 for a system that is shown to be better. With BLEU, chrF and TER of texts it is no
+    guarantee."""
     largest_gain: float | None = None
     """The largest true gain, likewise."""
     rank_low: int | None = None
-    """One more than the number of systems that are significantly better, with `all_pairs`; else None."""
+    """One more than the number of significantly better systems, with `all_pairs`; else None."""
     rank_high: int | None = None
     """The number of systems that are not significantly worse, itself among them."""
 
@@ -147,12 +163,16 @@ class MetricResult:
     is_exact: bool = False
     """Whether the interval of one system is Clopper and Pearson's."""
     is_worst_assumed: bool = False
-    """Whether nothing says that it is: the scores were given, are not all 0 or 1, and nobody stated it."""
+    """Whether nothing says that it is the worst.
+
+    So it is if the scores were given, are not all 0 or 1, and nobody stated it."""
 
     @property
     def parts(self) -> tuple[GroupResult, ...]:
         """The groups, and after them their mean."""
-        return self.groups if self.mean_of_groups is None else (*self.groups, self.mean_of_groups)
+        if self.mean_of_groups is None:
+            return self.groups
+        return (*self.groups, self.mean_of_groups)
 
     @property
     def is_corrected(self) -> bool:
@@ -166,14 +186,24 @@ class MetricResult:
 
     @property
     def num_runs(self) -> list[int]:
-        """The smallest and the largest number of runs, or the number that all systems have; none without runs."""
+        """The number of runs of a system; none without runs.
+
+        It is the smallest and the largest number, or the number that all systems have.
+        """
         numbers = [system.runs for system in self.systems if system.runs]
-        return sorted({min(numbers), max(numbers)}) if numbers else []
+        if not numbers:
+            return []
+        return sorted({min(numbers), max(numbers)})
 
     @property
     def computed_name(self) -> str:
-        """The name of a metric that was computed here; nothing where scores were given, whatever their name."""
-        return "" if self.signature.startswith(f"{self.name}|scores:given") else self.name
+        """The name of a metric that was computed here; empty for given scores.
+
+        Given scores may have the name of such a metric.
+        """
+        if self.signature.startswith(f"{self.name}|scores:given"):
+            return ""
+        return self.name
 
     @property
     def is_of_corpus(self) -> bool:
@@ -187,26 +217,33 @@ class MetricResult:
 
     @property
     def digits(self) -> int:
-        """The number of decimals of its scores: so many that the narrowest interval of a difference has two digits.
+        """The number of decimals of its scores.
 
-        Given scores have 4 if none is above 10, else 2, if that is enough.
+        They are so many that the narrowest interval of a difference has two digits. Given scores
+        have 4 if none is above 10, else 2, if that is enough.
         """
-        _, usual = COMPUTED.get(self.computed_name, ("", 4 if np.abs(self.segment_scores).max() <= 10 else 2))
+        usual = 4 if np.abs(self.segment_scores).max() <= 10 else 2
+        if self.computed_name in COMPUTED:
+            _, usual = COMPUTED[self.computed_name]
         ends = [(system.delta_low, system.delta_high) for system in self.systems]
         ends += [(system.score_low, system.score_high) for system in self.systems]
-        widths = [high - low for low, high in ends if low is not None and high is not None]
-        needed = [1 - floor(log10(width)) for width in widths if width > 0]
-        return min(max([usual, *needed]), MAX_DIGITS)
+        digits = usual
+        for low, high in ends:
+            if low is not None and high is not None and high > low:
+                digits = max(digits, 1 - floor(log10(high - low)))
+        return min(digits, MAX_DIGITS)
 
     @property
     def title(self) -> str:
         """The name for readers."""
-        return COMPUTED.get(self.computed_name, (self.name, 0))[0]
+        title, _ = COMPUTED.get(self.computed_name, (self.name, 0))
+        return title
 
     @property
     def ranked(self) -> tuple[int, ...]:
-        """The positions of the systems by their scores, the best first; of equal ones the first."""
-        scores = [system.score if self.lower_is_better else -system.score for system in self.systems]
+        """The positions of the systems, the best first; of equal ones the first."""
+        sign = 1 if self.lower_is_better else -1
+        scores = [sign * system.score for system in self.systems]
         return tuple(sorted(range(len(scores)), key=scores.__getitem__))
 
 
@@ -219,30 +256,46 @@ def score(value: float, metric: MetricResult) -> str:
 
 
 def signed(value: float, metric: MetricResult) -> str:
-    """Return a difference of two scores, with its sign unless it is rounded to zero."""
+    """Return a difference of scores, with a sign unless it is rounded to 0."""
     return _signed(value, metric.digits)
 
 
 def _signed(value: float, digits: int) -> str:
     text = fixed(value, digits)
-    return f"+{text}" if value > 0 and text.strip("0.") else text
+    if value > 0 and text.strip("0."):
+        return f"+{text}"
+    return text
 
 
 def fixed(value: float, decimals: int) -> str:
-    """Return a number with this many decimals, and no sign if it is rounded to zero."""
+    """Return a number with so many decimals; without a sign if it shows 0."""
     text = f"{value:.{decimals}f}"
-    return text if text.strip("-0.") else text.lstrip("-")
+    if text.strip("-0."):
+        return text
+    return text.lstrip("-")
 
 
 def p_value(p: float) -> str:
-    """Return a p-value with four decimals, or a bound where they are all zero; more where they are those of 0.05."""
-    return "< 0.0001" if p < 0.00005 else fixed(p, _digits_apart(4, [p], [SIGNIFICANT]))
+    """Return a p-value with four decimals, or a bound where they are all zero.
+
+    It has more decimals where four would be those of 0.05.
+    """
+    if p < 0.00005:
+        return "< 0.0001"
+    return fixed(p, _digits_apart(4, [p], [SIGNIFICANT]))
 
 
 def _digits_apart(digits: int, values: Sequence[float], thresholds: Sequence[float]) -> int:
-    """Return so many digits, or more, that no value is written as a threshold that it is not."""
-    pairs = [(value, threshold) for value in values for threshold in thresholds if value != threshold]
-    while digits < MAX_DIGITS and any(fixed(value, digits) == fixed(threshold, digits) for value, threshold in pairs):
+    """Return so many digits, or more, that no value looks like a threshold.
+
+    A value that is a threshold may look like it.
+    """
+    unequal = [pair for pair in product(values, thresholds) if pair[0] != pair[1]]
+
+    # More digits can make two numbers alike again, as 0.549996 and 0.550004: all are compared anew.
+    while digits < MAX_DIGITS:
+        if not any(fixed(value, digits) == fixed(other, digits) for value, other in unequal):
+            break
         digits += 1
     return digits
 
@@ -258,7 +311,12 @@ def equals(p: float) -> str:
 Outcome = Literal["better", "worse", "unclear", "same"]
 """Of a system against the baseline; `unclear` if luck may explain the difference."""
 
-LABELS: dict[Outcome, str] = {"better": "better", "worse": "worse", "unclear": "unclear", "same": "no difference"}
+LABELS: dict[Outcome, str] = {
+    "better": "better",
+    "worse": "worse",
+    "unclear": "unclear",
+    "same": "no difference",
+}
 SYMBOLS: dict[Outcome, str] = {"better": "▲", "worse": "▼", "unclear": "≈", "same": "="}
 
 
@@ -279,30 +337,38 @@ class Verdict(NamedTuple):
 
 
 def verdict(metric: MetricResult, system: SystemResult, baseline: str) -> Verdict | None:
-    """Put the comparison of a system with the baseline, as it is to be shown, into words; None for the baseline.
+    """Put the comparison of a system with the baseline into words.
 
-    Of several tests, p after Holm's correction decides.
+    Everything shows these; None for the baseline. Of several tests, p after Holm's correction
+    decides.
     """
     judged = outcome(metric, system)
     if judged is None or system.delta is None or system.p is None or system.p_holm is None:
         return None
-    won, lost = system.won or 0, system.lost or 0
-    segments = f"Better on {plural(won, 'segment')}, worse on {count(lost)}, tied on {count(system.tied)}."
-    segments = segments if won or lost else "Tied on every segment."
-    words = remarks(metric, system, baseline)
+    segments = "Tied on every segment."
+    if system.won or system.lost:
+        won = plural(system.won or 0, "segment")
+        lost = count(system.lost or 0)
+        segments = f"Better on {won}, worse on {lost}, tied on {count(system.tied)}."
+    remark = remarks(metric, system, baseline)
     if system.delta == 0:
-        return Verdict("same", f"has the same score as {baseline}.", words, segments)
-    p = f"p {equals(system.p)}"
+        return Verdict("same", f"has the same score as {baseline}.", remark, segments)
+    evidence = f"p {equals(system.p)}"
     if metric.is_corrected:
-        p += f" ({p_value(system.p_holm)} with Holm's correction)"
+        evidence += f" ({p_value(system.p_holm)} with Holm's correction)"
     ends = interval(metric, system.delta_low, system.delta_high)
-    size = f"{signed(system.delta, metric)}, {f'95 % interval {ends}, ' if ends else ''}{p}"
+    if ends:
+        evidence = f"95 % interval {ends}, {evidence}"
     relation = "does not differ significantly from" if judged == "unclear" else f"is {judged} than"
-    return Verdict(judged, f"{relation} {baseline}: {size}.", words, segments)
+    sentence = f"{relation} {baseline}: {signed(system.delta, metric)}, {evidence}."
+    return Verdict(judged, sentence, remark, segments)
 
 
 def remarks(metric: MetricResult, system: SystemResult, baseline: str) -> str:
-    """Warn of few units that differ, and judge within the margin; nothing for the baseline."""
+    """Warn of few differing units, and judge within the margin.
+
+    Empty for the baseline.
+    """
     if system.delta is None or system.p is None:
         return ""
     warning = _few_units_warning(metric, system)
@@ -310,7 +376,7 @@ def remarks(metric: MetricResult, system: SystemResult, baseline: str) -> str:
 
 
 def _few_units_warning(metric: MetricResult, system: SystemResult) -> str:
-    """Warn if few units differ from the baseline's; nothing otherwise."""
+    """Warn if few units differ from the baseline's; empty otherwise."""
     num_units, unit = metric.units
     differing = system.differing or 0
     if differing >= min(MIN_UNITS, num_units):
@@ -323,7 +389,10 @@ def _few_units_warning(metric: MetricResult, system: SystemResult) -> str:
 
 
 def outcome(metric: MetricResult, system: SystemResult) -> Outcome | None:
-    """Judge a system against the baseline; None for the baseline. Everything that is shown goes by this."""
+    """Judge a system against the baseline; None for the baseline.
+
+    Everything that is shown goes by this.
+    """
     if system.delta is None or system.p_holm is None:
         return None
     return verdict_of(metric, system.delta, system.p_holm)
@@ -335,7 +404,10 @@ def is_significant(judged: Outcome | None) -> bool:
 
 
 def interval(metric: MetricResult, low: float | None, high: float | None) -> str:
-    """Return an interval; nothing where there is none. No end looks like 0 that is not 0."""
+    """Return an interval; empty where there is none.
+
+    No end looks like 0 that is not 0.
+    """
     if low is None or high is None:
         return ""
     digits = _digits_apart(metric.digits, [low, high], [0])
@@ -343,101 +415,141 @@ def interval(metric: MetricResult, low: float | None, high: float | None) -> str
 
 
 def interval_of_score(metric: MetricResult, system: SystemResult) -> str:
-    """Return the interval of the score of one system; nothing where there is none."""
-    low, high = system.score_low, system.score_high
-    return "" if low is None or high is None else f"{score(low, metric)} to {score(high, metric)}"
+    """Return the interval of the score of one system; empty without one."""
+    if system.score_low is None or system.score_high is None:
+        return ""
+    return f"{score(system.score_low, metric)} to {score(system.score_high, metric)}"
 
 
 def pair_outcomes(metric: MetricResult) -> Mapping[tuple[int, int], Outcome]:
-    """Return the outcome of each pair that was tested, of the first system against the second, by their positions."""
-    rows = {system.name: row for row, system in enumerate(metric.systems)}
-    tests = [(rows[pair.system], rows[pair.baseline], pair.delta, pair.p_holm) for pair in metric.pairs] or [
-        (row, 0, system.delta, system.p_holm)
-        for row, system in enumerate(metric.systems)
-        if system.delta is not None and system.p_holm is not None
-    ]
+    """Return the outcomes of tests, of the first system against the second.
+
+    The keys are the positions of the two systems.
+    """
     outcomes: dict[tuple[int, int], Outcome] = {}
-    for first, second, delta, p in tests:
+
+    def add(first: int, second: int, delta: float, p: float) -> None:
         outcomes[first, second] = verdict_of(metric, delta, p)
         outcomes[second, first] = verdict_of(metric, -delta, p)
+
+    rows = {system.name: row for row, system in enumerate(metric.systems)}
+    for pair in metric.pairs:
+        add(rows[pair.system], rows[pair.baseline], pair.delta, pair.p_holm)
+    if not metric.pairs:
+        for row, system in enumerate(metric.systems):
+            if system.delta is not None and system.p_holm is not None:
+                add(row, 0, system.delta, system.p_holm)
     return outcomes
 
 
 def with_ranks(metric: MetricResult) -> MetricResult:
-    """Add the ranks of the systems; return a metric as it is unless all pairs were tested."""
-    outcomes, num_systems = pair_outcomes(metric), len(metric.systems)
+    """Add the ranks of the systems, if all pairs were tested."""
     if not metric.pairs:
         return metric
-
-    def tests_with(row: int, outcome: Outcome) -> int:
-        return sum(outcomes[row, rival] == outcome for rival in range(num_systems) if rival != row)
-
-    systems = (
-        replace(system, rank_low=1 + tests_with(row, "worse"), rank_high=num_systems - tests_with(row, "better"))
-        for row, system in enumerate(metric.systems)
-    )
+    outcomes = pair_outcomes(metric)
+    num_systems = len(metric.systems)
+    systems = []
+    for row, system in enumerate(metric.systems):
+        results = [outcomes[row, rival] for rival in range(num_systems) if rival != row]
+        rank_low = 1 + results.count("worse")
+        rank_high = num_systems - results.count("better")
+        systems.append(replace(system, rank_low=rank_low, rank_high=rank_high))
     return replace(metric, systems=tuple(systems))
 
 
 def rank(system: SystemResult) -> str:
-    """Return the ranks that a system may have, such as `2-4`; nothing unless all pairs were tested."""
-    return f"{system.rank_low}" if system.rank_low == system.rank_high else f"{system.rank_low}-{system.rank_high}"
+    """Return the ranks that a system may have, such as `2-4`."""
+    if system.rank_low == system.rank_high:
+        return f"{system.rank_low}"
+    return f"{system.rank_low}-{system.rank_high}"
 
 
 def untested_groups(metric: MetricResult) -> str:
-    """Return which groups are too small for a test; nothing if none is."""
+    """Return which groups are too small for a test; empty if none is."""
     small = [group.name for group in metric.groups if group.num_units < MIN_UNITS]
     if not small:
         return ""
-    return f"Not tested, since they have fewer than {MIN_UNITS} {metric.units[1]}s: {listed(small)}."
+    _, unit = metric.units
+    return f"Not tested, since they have fewer than {MIN_UNITS} {unit}s: {listed(small)}."
 
 
 def headline(metric: MetricResult) -> str:
-    """Return a sentence with the system or systems that score best, and what the tests say of the others."""
-    systems, ranked, outcomes = metric.systems, metric.ranked, pair_outcomes(metric)
-    top = ranked[0]
+    """Say which systems score best, and what the tests say of the rest."""
+    systems = metric.systems
     if len(systems) == 1:
         ends = interval_of_score(metric, systems[0])
-        return f"{systems[0].name} scores {score(systems[0].score, metric)}{ends and f', 95 % interval {ends}'}."
-    best = [row for row in ranked if systems[row].score == systems[top].score or outcomes.get((top, row)) == "same"]
+        sentence = f"{systems[0].name} scores {score(systems[0].score, metric)}"
+        return f"{sentence}, 95 % interval {ends}." if ends else f"{sentence}."
+
+    ranked = metric.ranked
+    outcomes = pair_outcomes(metric)
+    top = ranked[0]
+    best = []
+    for row in ranked:
+        if systems[row].score == systems[top].score or outcomes.get((top, row)) == "same":
+            best.append(row)
     names = [systems[row].name for row in best]
-    others = ranked[len(best) :]
-
-    def relations_of(row: int) -> str:
-        """Return which of the systems that score lower one of the best is significantly better than."""
-        by_relation: dict[str, list[str]] = {
-            "significantly better than": [],
-            "not significantly better than": [],
-            "not tested against": [],
-        }
-        better, not_better, untested = by_relation.values()
-        for other in others:
-            judged = outcomes.get((row, other))
-            rivals = better if judged == "better" else untested if judged is None else not_better
-            rivals.append(systems[other].name)
-        return "; ".join(
-            f"{words} {'all others' if len(rivals) == len(others) > 3 else listed(rivals)}"
-            for words, rivals in by_relation.items()
-            if rivals
-        )
-
-    relations = {systems[row].name: relations_of(row) for row in best}
-    subject = f"{names[0]} scores best" if len(names) == 1 else f"{listed(names)} score best, equally"
-    if not others:
+    subject = f"{names[0]} scores best"
+    if len(names) > 1:
+        subject = f"{listed(names)} score best, equally"
+    rivals = ranked[len(best) :]
+    if not rivals:
         return f"{subject}."
-    if len({*relations.values()}) == 1:
+
+    # The best systems share a sentence if the tests say the same of all.
+    relations = {}
+    for row in best:
+        of_rivals = {systems[rival].name: outcomes.get((row, rival)) for rival in rivals}
+        relations[systems[row].name] = _relations(of_rivals)
+    if len(set(relations.values())) == 1:
         return f"{subject}: {relations[names[0]]}."
-    return f"{subject}. {' '.join(f'{name} is {relation}.' for name, relation in relations.items())}"
+    sentences = [f"{name} is {relation}." for name, relation in relations.items()]
+    return f"{subject}. {' '.join(sentences)}"
 
 
-def within_margin(metric: MetricResult, system: SystemResult, baseline: str, group: GroupResult | None = None) -> str:
-    """Judge a system within the margin, in all segments or in a group; nothing without a margin."""
+def _relations(outcomes: Mapping[str, Outcome | None]) -> str:
+    """Say what a system is against rivals, given its outcomes."""
+    by_relation: dict[str, list[str]] = {
+        "significantly better than": [],
+        "not significantly better than": [],
+        "not tested against": [],
+    }
+    for name, judged in outcomes.items():
+        relation = "not significantly better than"
+        if judged is None:
+            relation = "not tested against"
+        elif judged == "better":
+            relation = "significantly better than"
+        by_relation[relation].append(name)
+    relations = []
+    for relation, names in by_relation.items():
+        if len(names) == len(outcomes) > 3:
+            relations.append(f"{relation} all others")
+        elif names:
+            relations.append(f"{relation} {listed(names)}")
+    return "; ".join(relations)
+
+
+def within_margin(
+    metric: MetricResult,
+    system: SystemResult,
+    baseline: str,
+    group: GroupResult | None = None,
+) -> str:
+    """Judge a system within the margin, in all segments or in a group.
+
+    Empty without a margin.
+    """
     if metric.margin is None:
         return ""
-    loss, gain = system.largest_loss, system.largest_gain
+    loss = system.largest_loss
+    gain = system.largest_gain
     if loss is None or gain is None:
-        return f"All scores are {score(system.score, metric)}: nothing says how large a loss can be."
+        scores = f"All scores are {score(system.score, metric)}"
+        return f"{scores}: nothing says how large a loss can be."
     digits = _digits_apart(metric.digits, [abs(loss), abs(gain)], [metric.margin, 0])
+
+    # The margin is written whole, with all decimals that were given.
     decimals = fixed(metric.margin, MAX_DIGITS).rstrip("0").partition(".")[2]
     margin = fixed(metric.margin, max(digits, len(decimals)))
     worse = fixed(abs(loss), digits)
@@ -448,7 +560,8 @@ def within_margin(metric: MetricResult, system: SystemResult, baseline: str, gro
             sides = f"at least {worse} and at most {better} better"
         elif gain < 0:
             sides = f"at least {better} and at most {worse} worse"
-        return f"Equivalent to {baseline} within {margin}: {sides} ({_level(metric, group, is_of_two=True)})."
+        level = _level(metric, group, is_of_two=True)
+        return f"Equivalent to {baseline} within {margin}: {sides} ({level})."
     level = _level(metric, group)
     if system.not_worse and loss < 0:
         return f"At least {worse} better than {baseline} ({level})."
@@ -456,27 +569,37 @@ def within_margin(metric: MetricResult, system: SystemResult, baseline: str, gro
         return f"At most {worse} worse than {baseline}, less than {margin} ({level})."
     if -gain > metric.margin:
         return f"At least {better} worse than {baseline}, more than {margin} ({level})."
-    num_units = metric.units[0] if group is None else group.num_units
-    units = plural(num_units, metric.units[1])
-    return (
-        f"Up to {worse} worse than {baseline} is not excluded: failures may be too rare to show in {units} ({level})."
-    )
+    num_units, unit = metric.units
+    if group is not None:
+        num_units = group.num_units
+    rare = f"failures may be too rare to show in {plural(num_units, unit)}"
+    return f"Up to {worse} worse than {baseline} is not excluded: {rare} ({level})."
 
 
 def _level(metric: MetricResult, group: GroupResult | None, *, is_of_two: bool = False) -> str:
     """Return at which level bounds hold, by which method, and if what is true."""
-    num_claims = (len(metric.systems) - 1) * (1 if group is None else len(metric.groups))
-    level = f"{100 * (1 - SIGNIFICANT / 2):g} %{' each' if is_of_two else ''}"
-    for_all = f" for all {num_claims}" if num_claims > 1 else ""
+    num_claims = len(metric.systems) - 1
+    if group is not None:
+        num_claims *= len(metric.groups)
+    level = f"{100 * (1 - SIGNIFICANT / 2):g} %"
+    method = "Gaffke's bound"
+    if is_of_two:
+        level += " each"
+        method += "s"
+    if num_claims > 1:
+        level += f" for all {num_claims}"
     side = "above" if metric.lower_is_better else "below"
     assumption = f"if no score is {side} {metric.worst or 0:.9g}"
     if metric.is_of_corpus:
         assumption = f"no guarantee for {metric.title}"
-    return f"{level}{for_all}, Gaffke's bound{'s' if is_of_two else ''}, {assumption}"
+    return f"{level}, {method}, {assumption}"
 
 
 def verdict_of(metric: MetricResult, delta: float, p: float) -> Outcome:
-    """Judge a system whose score is higher than another's by `delta`; one segment alone is always unclear."""
+    """Judge a system whose score is higher than another's by `delta`.
+
+    One segment alone is always unclear.
+    """
     if delta == 0:
         return "same"
     if p >= SIGNIFICANT or metric.segment_scores.shape[1] == 1:
@@ -485,23 +608,28 @@ def verdict_of(metric: MetricResult, delta: float, p: float) -> Outcome:
 
 
 def runs(metric: MetricResult) -> str:
-    """Return what results of runs are about; nothing without runs."""
+    """Return what results of runs are about; empty without runs."""
     if not metric.num_runs:
         return ""
-    each = " to ".join(map(str, metric.num_runs))
+    num_runs = " to ".join(map(str, metric.num_runs))
+    scores = f"Scores are means of {num_runs} runs"
     missing = sum(system.missing_runs for system in metric.systems)
-    without = (
-        f", and of fewer where {plural(missing, 'score')} {'is' if missing == 1 else 'are'} missing" if missing else ""
-    )
+    if missing:
+        verb = "is" if missing == 1 else "are"
+        scores += f", and of fewer where {plural(missing, 'score')} {verb} missing"
+    results = "Results are about these runs"
     single = [system.name for system in metric.systems if system.runs == 1]
-    about = "these runs" if not single else f"these runs, and for {listed(single)} about this run"
-    words = f"Scores are means of {each} runs{without}. Results are about {about}."
-    again = [
-        f"{system.name} {interval(metric, system.runs_low, system.runs_high)}"
-        for system in metric.systems
-        if system.runs_low is not None
-    ]
-    if not again:
-        return words
+    if single:
+        results += f", and for {listed(single)} about this run"
+    sentences = f"{scores}. {results}."
+
+    # Beside the interval over these runs there may be a wider one over runs to come.
+    intervals = []
+    for system in metric.systems:
+        if system.runs_low is not None:
+            ends = interval(metric, system.runs_low, system.runs_high)
+            intervals.append(f"{system.name} {ends}")
+    if not intervals:
+        return sentences
     method = "95 % each, widened by Student's t of the means of runs, if runs are independent"
-    return f"{words} Trained again: {'; '.join(again)} ({method})."
+    return f"{sentences} Trained again: {'; '.join(intervals)} ({method})."
