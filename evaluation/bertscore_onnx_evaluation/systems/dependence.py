@@ -1,4 +1,7 @@
-"""Rows that are no evidence of their own: such as repeat others, and neighbours that are alike."""
+"""Rows that are no evidence of their own.
+
+They repeat others, or are like their neighbours.
+"""
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
@@ -21,26 +24,34 @@ FALSE_ALARMS = 0.04
 
 
 def repeated_rows(
-    candidates: Sequence[Sequence[str]], references: Sequence[Sequence[str]], scores: Sequence[NDArray[np.float64]]
+    candidates: Sequence[Sequence[str]],
+    references: Sequence[Sequence[str]],
+    scores: Sequence[NDArray[np.float64]],
 ) -> str:
-    """Return a warning where rows repeat others; nothing where few do.
+    """Warn if rows repeat others; empty if few do.
 
-    A row repeats another if its references and all outputs do, in more than one row in 20. Where only scores are given
-    all of them do, scores are fine, and at most one in 20 different rows stands once: grades repeat by chance.
+    A row repeats another if its references and all outputs do, in more than one row in 20. Where
+    only scores are given all of them do, scores are fine, and at most one in 20 different rows
+    stands once: grades repeat by chance.
     """
-    rows: list[Hashable] = [*zip(references, *candidates, strict=True)]
-    if not candidates:
+    rows: list[Hashable]
+    if candidates:
+        rows = list(zip(references, *candidates, strict=True))
+        counts = Counter(rows)
+        do_repeat = (len(rows) - len(counts)) * FEW > len(rows)
+    else:
         matrix = np.concatenate(list(scores))
         if not any(map(_are_fine, matrix)):
             return ""
         rows = [row.tobytes() for row in np.ascontiguousarray(matrix.T)]
-    counts = Counter(rows)
-    single = sum(number == 1 for number in counts.values())
-    is_few = (len(rows) - len(counts)) * FEW <= len(rows) if candidates else single * FEW > len(counts)
-    if is_few:
+        counts = Counter(rows)
+        num_single = list(counts.values()).count(1)
+        do_repeat = num_single * FEW <= len(counts)
+    if not do_repeat:
         return ""
     return (
-        f"{plural(len(rows), 'row')}, {count(len(counts))} different: the others repeat them, and tests count each. "
+        f"{plural(len(rows), 'row')}, {count(len(counts))} different: the others repeat them, "
+        "and tests count each. "
         "Give the same document to rows that repeat each other (--documents)."
     )
 
@@ -51,19 +62,21 @@ def _are_fine(scores: NDArray[np.float64]) -> bool:
 
 
 def alike_neighbours(differences: Sequence[NDArray[np.float64]]) -> str:
-    """Return a warning where neighbouring segments are alike in one of the differences, (segments,) each.
+    """Warn if neighbouring segments are alike in one of the differences.
 
-    It goes by the rank autocorrelation of lag 1, in the order of the ids, or else of the rows.
+    These are (segments,) each. It goes by the rank autocorrelation of lag 1, in the order of the
+    ids, or else of the rows.
     """
-    number = len(differences[0])
-    if number < MIN_UNITS:
+    num_segments = len(differences[0])
+    if num_segments < MIN_UNITS:
         return ""
     found = max(map(_autocorrelation, differences))
-    if (found + 1 / number) * number**0.5 <= NormalDist().inv_cdf(1 - FALSE_ALARMS / len(differences)):
+    deviation = (found + 1 / num_segments) * num_segments**0.5
+    if deviation <= NormalDist().inv_cdf(1 - FALSE_ALARMS / len(differences)):
         return ""
     return (
-        f"Neighbouring segments are alike (autocorrelation {found:.2f}), so that p may be too small: if they belong to "
-        "documents, give these (--documents)."
+        f"Neighbouring segments are alike (autocorrelation {found:.2f}), so that p may be too "
+        "small: if they belong to documents, give these (--documents)."
     )
 
 
@@ -72,4 +85,6 @@ def _autocorrelation(values: NDArray[np.float64]) -> float:
     ranks = (np.cumsum(counts) - (counts - 1) / 2)[places]
     ranks = ranks - ranks.mean()
     total = float(ranks @ ranks)
-    return float(ranks[1:] @ ranks[:-1]) / total if total else 0.0
+    if not total:
+        return 0.0
+    return float(ranks[1:] @ ranks[:-1]) / total
