@@ -22,11 +22,13 @@ from bertscore_onnx_evaluation.systems.verdicts import GroupResult, MetricResult
 def single_result(name: str, metric: CorpusScores, *, num_swaps: int, seed: int) -> SystemResult:
     """Return the score of one system with its 95 % interval.
 
-    The interval holds the means of random subsets of the units, which are those of a paired permutation test against a
-    system with one score: Hartigan, "Using subsample values as typical values", 1969. Of scores of 0 and 1, or
-    documents of one size that are all 0 or all 1, it is Clopper and Pearson's.
+    The interval holds the means of random subsets of the units, which are those of a paired
+    permutation test against a system with one score: Hartigan, "Using subsample values as typical
+    values", 1969. Of scores of 0 and 1, or documents of one size that are all 0 or all 1, it is
+    Clopper and Pearson's.
     """
-    [scores], sizes = metric.unit_scores()
+    all_scores, sizes = metric.unit_scores()
+    [scores] = all_scores
     ratios = scores / sizes
     result = SystemResult(name, float(metric.observed()[0]))
     if _is_exact(metric) and len(ratios) >= MIN_TESTED_UNITS:
@@ -42,7 +44,10 @@ def single_result(name: str, metric: CorpusScores, *, num_swaps: int, seed: int)
 
 
 def _is_exact(metric: CorpusScores) -> bool:
-    """Return whether units have one size, and are all 0 or all 1, so that their mean has an exact interval."""
+    """Return whether the mean of the units has an exact interval.
+
+    It has if they have one size, and are all 0 or all 1.
+    """
     if not isinstance(metric, SegmentMeans):
         return False
     are_binary = np.isin(metric.segment_scores / metric.sizes, (0, 1)).all()
@@ -50,16 +55,29 @@ def _is_exact(metric: CorpusScores) -> bool:
 
 
 def single_metric(
-    name: str, metric: MetricScores, system: SystemResult, settings: str, corpus: CorpusScores, units: tuple[int, str]
+    name: str,
+    metric: MetricScores,
+    system: SystemResult,
+    settings: str,
+    corpus: CorpusScores,
+    units: tuple[int, str],
 ) -> MetricResult:
-    """Return the result of one system under one metric; `settings` are of the test."""
-    runs = corpus.runs[0] if isinstance(corpus, SegmentMeans) and corpus.runs else np.empty(0)
-    [num_runs] = corpus.num_runs or [None]
+    """Return the result of one system under one metric.
+
+    `settings` are those of the test.
+    """
+    signature = metric.signature
+    if corpus.num_runs:
+        [num_runs] = corpus.num_runs
+        signature += f"|runs:{num_runs}"
+        system = replace(system, runs=num_runs)
+    if isinstance(corpus, SegmentMeans) and corpus.runs:
+        system = replace(system, missing_runs=int(np.isnan(corpus.runs[0]).sum()))
     return MetricResult(
         name,
-        f"{metric.signature}{f'|runs:{num_runs}' if num_runs else ''}|{settings}",
+        f"{signature}|{settings}",
         metric.lower_is_better,
-        (replace(system, runs=num_runs, missing_runs=int(np.isnan(runs).sum())),),
+        (system,),
         (),
         np.asarray(metric.segment),
         units=units,
@@ -74,10 +92,14 @@ def single_groups(
     documents: NDArray[np.int64] | None,
     measured: Callable[[CorpusScores], SystemResult],
 ) -> tuple[GroupResult, ...]:
-    """Return the score of one system in each group, if there are any; small ones have no interval."""
+    """Return the score of one system in each group, if there are any.
+
+    Small groups have no interval.
+    """
     results = []
-    for group, num_segments, part in by_group(metric, groups, documents):
-        result, num_units = measured(part), part.shape[1]
+    for group, num_segments, of_group in by_group(metric, groups, documents):
+        result = measured(of_group)
+        num_units = of_group.shape[1]
         if num_units < MIN_UNITS:
             result = replace(result, score_low=None, score_high=None)
         results.append(GroupResult(group, num_segments, num_units, (result,)))
