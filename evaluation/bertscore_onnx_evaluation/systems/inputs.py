@@ -1,10 +1,20 @@
-"""The inputs of `compare`: the systems and what they are compared on, joined by segment; and what was taken from where.
+"""The inputs of `compare`.
 
-Systems are a list, file or table for each; or the values of the column `system` of a table; or those columns of a table
-that are named.
+They are the systems and what they are compared on, joined by segment; and what was taken from
+where. Systems are a list, file or table for each; or the values of the column `system` of a table;
+or those columns of a table that are named.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import (
+    Callable,
+    Collection,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set,
+)
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, product
@@ -50,7 +60,9 @@ References = Iterable[str | Sequence[str]] | Frame
 Documents = Iterable[Hashable] | Frame
 
 SystemScores = Any
-"""The scores of each system by its name, one for each segment or (runs, segments), or a data frame."""
+"""The scores of each system by its name, one for each segment or (runs, segments), or a data
+frame.
+"""
 
 Systems = dict[str, list[Column]]
 """The texts or scores of systems, a column for each run."""
@@ -61,25 +73,37 @@ ALL = "all"
 
 def is_frame(value: object) -> bool:
     """Return whether a value is a table, a data frame or a mapping of columns."""
-    return isinstance(value, WholeTable | Mapping) or hasattr(value, "columns") or hasattr(value, "column_names")
+    if isinstance(value, WholeTable | Mapping):
+        return True
+    return hasattr(value, "columns") or hasattr(value, "column_names")
 
 
 class InputReader:
-    """Reads the inputs of one comparison: each table once, its columns by their roles."""
+    """Reads the inputs of one comparison.
+
+    Each table is read once, and its columns by their roles.
+    """
 
     def __init__(self, roles: Roles, missing: Missing = "raise", value: Value = "F") -> None:
         """Read columns of these roles, and one of the three numbers of `Scores`."""
         if value not in get_args(Value):
-            raise InputError(f"value is {value!r}; expected one of {', '.join(get_args(Value))}.")
-        self.roles, self.missing, self.value = roles, missing, value
+            expected = ", ".join(get_args(Value))
+            raise InputError(f"value is {value!r}; expected one of {expected}.")
+        self.roles = roles
+        self.missing = missing
+        self.value = value
         self.are_named = False  # whether the keys of the scores are systems
-        self._tables: dict[int, tuple[object, WholeTable]] = {}  # with their objects, so that no id is used again
+        # Tables by the ids of their objects, which are kept so that no id is used again.
+        self._tables: dict[int, tuple[object, WholeTable]] = {}
         self._rows: dict[WholeTable, Rows] = {}
         self._used: dict[str, None] = {}  # roles that the inputs use, in order
         self._forms: dict[str, None] = {}
 
     def _uses(self, form: str, table: WholeTable | None = None) -> None:
-        """Note the roles that an input of this form uses; of a table those whose columns it has."""
+        """Note the roles that an input of this form uses.
+
+        Of a table they are those whose columns it has.
+        """
         self._forms[form] = None
         for role in ROLES_OF_FORMS["compare"][form]:
             if table is None or role == "segment" or self.roles.of(table, role):
@@ -88,35 +112,51 @@ class InputReader:
     @property
     def tables(self) -> list[WholeTable]:
         """The tables that were read so far."""
-        return [*dict.fromkeys(table for _, table in self._tables.values())]
+        return list(dict.fromkeys(table for _, table in self._tables.values()))
+
+    @property
+    def column_names(self) -> dict[str, None]:
+        """The columns of all these tables, in order."""
+        return dict.fromkeys(chain.from_iterable(table.names for table in self.tables))
 
     def table(self, value: Any, title: str) -> WholeTable:
-        """Return a table, or the rows of a data frame; `title` is its name in messages."""
+        """Return a table, or the rows of a data frame.
+
+        `title` is its name in messages.
+        """
         if id(value) not in self._tables:
-            table = value if isinstance(value, WholeTable) else WholeTable.of_frame(value, title)
+            is_table = isinstance(value, WholeTable)
+            table = value if is_table else WholeTable.of_frame(value, title)
             self._tables[id(value)] = (value, table)
         return self._tables[id(value)][1]
 
     def check_roles(self) -> None:
-        """Raise InputError if a column is named that no table has, or for a role that no input uses."""
-        available = dict.fromkeys(name for table in self.tables for name in table.names)
+        """Raise InputError for a named column that no table has, or no input uses."""
+        available = self.column_names
         for role, names in self.roles.named.items():
             for name in names:
-                if role == "segment" and (name == NO_IDS or {*name.split("+")} <= {*available}):
-                    continue
-                if name not in available:
-                    tables = f"the tables have {', '.join(available)}" if available else "there is no table"
-                    argument = Argument("columns", {role: name})
-                    raise InputError(
-                        f"There is no column {name!r}, of ", argument, f"; {tables}{several_columns(name)}."
-                    )
+                self._check_column(role, name, available)
         named = {role: names for role, names in self.roles.named.items() if role != "group"}
         check_uses(named, self._forms or ["lines or lists"], self._used)
 
-    def with_documents(self, systems: Sequence[str]) -> list[WholeTable]:
-        """Return the tables with documents, in a named column, or in one with a usual name and no other use.
+    def _check_column(self, role: str, name: str, available: Collection[str]) -> None:
+        """Raise InputError if a column is named that no table has."""
+        if role == "segment" and (name == NO_IDS or set(name.split("+")) <= {*available}):
+            return
+        if name in available:
+            return
+        tables = f"the tables have {', '.join(available)}" if available else "there is no table"
+        raise InputError(
+            f"There is no column {name!r}, of ",
+            Argument("columns", {role: name}),
+            f"; {tables}{several_columns(name)}.",
+        )
 
-        Without a name, a constant is no document, and neither is a list or an object.
+    def with_documents(self, systems: Sequence[str]) -> list[WholeTable]:
+        """Return the tables that have documents.
+
+        They are in a named column, or in one with a usual name and no other use. Without a name, a
+        constant is no document, and neither is a list or an object.
         """
         tables = [table for table in self.tables if self.roles.of(table, "document")]
         if "document" in self.roles.named:
@@ -131,15 +171,27 @@ class InputReader:
         return found
 
     def is_by_name(self, given: Any, role: Literal["candidate", "score"]) -> bool:
-        """Return whether this is a mapping of names of systems: one without columns of systems and of this role."""
-        has_columns = isinstance(given, Mapping) and self.roles.among(given, "system") and self.roles.among(given, role)
-        return isinstance(given, Mapping) and (not has_columns or any(map(_are_parts, given.values())))
+        """Return whether this is a mapping of names of systems.
 
-    def column(self, values: Any, title: str, role: str, listing: Callable[[Any], Sequence[Any]]) -> Column:
-        """Return the values of a role in a table, in a column called as that is; or values that `listing` lists.
+        It has no columns of systems and of this role.
+        """
+        if not isinstance(given, Mapping):
+            return False
+        if not (self.roles.among(given, "system") and self.roles.among(given, role)):
+            return True
+        return any(map(_are_parts, given.values()))
 
-        Several columns are lists of references together. Where a table has several rows for a segment, one for each
-        system or run, these have to have the same value.
+    def column(
+        self,
+        values: Any,
+        title: str,
+        role: str,
+        listing: Callable[[Any], Sequence[Any]],
+    ) -> Column:
+        """Return the values of a role in a table; or values that `listing` lists.
+
+        Several columns are lists of references together. Where a table has several rows for a
+        segment, one for each system or run, these have to have the same value.
         """
         if isinstance(values, Column):
             return replace(values, role=role)
@@ -147,30 +199,24 @@ class InputReader:
             labels = row_labels(values)
             if labels is not None:
                 self._uses("series with an index")
-            labels = None if self.roles.are_by_position else labels
+            if self.roles.are_by_position:
+                labels = None
             return column_of_list(listing(in_order(values, title)), title, role, labels)
         table = self.table(values, title)
         self._uses(f"a table of {role}s", table)
         names = self.roles.required(table, role)
         cells = self._values(table, role, names[0])
         if len(names) > 1:
-            rows_of_names = zip(*(self._values(table, role, name) for name in names), strict=True)
-            cells = [None if None in row else [text for texts in row for text in texts] for row in rows_of_names]
+            columns = [self._values(table, role, name) for name in names]
+            cells = []
+            for row in zip(*columns, strict=True):
+                cells.append(None if None in row else list(chain.from_iterable(row)))
         rows = self._rows_of(table)
         ids = rows.ids or ()
-        repeats = len({*ids}) < len(ids)
-        if repeats:
+        if len({*ids}) < len(ids):
             self._uses("several rows for a segment", table)
-        if repeats and (self.roles.of(table, "system") or self.roles.of(table, "run")):
-            first: dict[str, int] = {}
-            for row, name in enumerate(ids):
-                earlier = first.setdefault(name, row)
-                if cells[row] != cells[earlier]:
-                    raise InputError(
-                        f"{table.place(row)}: segment {name!r} has another value than in {table.place(earlier)}; "
-                        "expected the same in both."
-                    )
-            rows = rows.part([*first.values()])
+            if self.roles.of(table, "system") or self.roles.of(table, "run"):
+                rows = rows.part(_first_rows(table, ids, cells))
         return Column(table.title, rows, [cells[row] for row in rows.at], role, {role: names})
 
     def _rows_of(self, table: WholeTable) -> Rows:
@@ -185,45 +231,62 @@ class InputReader:
         return self._rows[table]
 
     def _runs(self, table: WholeTable) -> tuple[dict[str, tuple[str, ...]], list[str]]:
-        """Return the column of runs by its role, and the run of each row; none if there are not several runs."""
+        """Return the column of runs by its role, and the run of each row.
+
+        There is no column if there are not several runs.
+        """
         names = self.roles.of(table, "run")
         runs = table.keys(*names) if names else []
-        return ({"run": names}, runs) if len({*runs}) > 1 else ({}, [""] * len(table))
+        if len({*runs}) > 1:
+            return {"run": names}, runs
+        return {}, [""] * len(table)
 
     def _parts(
         self, table: WholeTable, keys: Iterable[tuple[str, str, str]], kind: str
     ) -> dict[tuple[str, str, str], Rows]:
-        """Return by metric, system and run the rows of a table that has several rows for a segment."""
+        """Return by metric, system and run the rows of a table.
+
+        The table has several rows for a segment.
+        """
         whole = self._rows_of(table)
-        whole = whole.by_label() if whole.is_indexed else whole
+        if whole.is_indexed:
+            whole = whole.by_label()
         if whole.ids is None:
+            need = f"{table.title} has a row for each {kind}, so its segments need ids"
             raise InputError(
-                f"{table.title} has a row for each {kind}, so its segments need ids. Name their column with ",
+                f"{need}. Name their column with ",
                 Argument("columns", {"segment": "NAME"}),
                 ".",
             )
         rows_of: dict[tuple[str, str, str], dict[str, int]] = {}
         for row, (key, segment) in enumerate(zip(keys, whole.ids, strict=True)):
             earlier = rows_of.setdefault(key, {}).setdefault(segment, row)
-            if earlier != row:
-                _, system, run = key
-                has = f"the system {system!r} has" if system else "there is"
-                and_run = f" and run {run!r}" if run else ""
-                raise InputError(
-                    f"{table.place(row)}: {has} a second row for segment {segment!r}{and_run}; "
-                    f"the first is {table.place(earlier)}. Expected one, or other runs in a column 'run'."
-                )
-        return {key: whole.part([*rows.values()]) for key, rows in rows_of.items()}
+            if earlier == row:
+                continue
+            _, system, run = key
+            has = f"the system {system!r} has" if system else "there is"
+            and_run = f" and run {run!r}" if run else ""
+            raise InputError(
+                f"{table.place(row)}: {has} a second row for segment {segment!r}{and_run}; the "
+                f"first is {table.place(earlier)}. Expected one, or other runs in a column 'run'."
+            )
+        return {key: whole.part(list(rows.values())) for key, rows in rows_of.items()}
 
     def _values(self, table: WholeTable, role: str, name: str) -> list[Any]:
-        """Return the values of a column, such as texts or numbers; None for a null, if segments may be missing."""
+        """Return the values of a column, such as texts or numbers.
+
+        None is for a null, if segments may be missing.
+        """
         if role == "score":
             return table.numbers(name).tolist()
         are_texts = role in ("candidate", "reference")
-        read: Callable[[WholeTable, str], Sequence[Any]] = WholeTable.texts if are_texts else WholeTable.keys
-        read = WholeTable.lists if role == "reference" else read
+        read: Callable[[WholeTable, str], Sequence[Any]] = WholeTable.keys
+        if role == "candidate":
+            read = WholeTable.texts
+        if role == "reference":
+            read = WholeTable.lists
         if self.missing == "raise":
-            return [*read(table, name)]
+            return list(read(table, name))
         values: list[Any] = [None] * len(table)
         present, rows = table.without_nulls(name, are_texts=are_texts)
         for row, value in zip(rows, read(present, name), strict=True):
@@ -233,13 +296,17 @@ class InputReader:
     # The systems of one table: in its rows, or in its columns.
 
     def _systems_of(
-        self, table: WholeTable, role: Literal["candidate", "score"], names: Sequence[str] | None, metric: str = ""
+        self,
+        table: WholeTable,
+        role: Literal["candidate", "score"],
+        names: Sequence[str] | None,
+        metric: str = "",
     ) -> dict[str, Systems]:
-        """Return the values of systems by metric; None or NaN where a system has none."""
-        are_columns = names is not None and not {*names} - {*table.names} and not self.roles.of(table, role)
+        """Return the values of systems by metric; None or NaN where one has none."""
+        columns = self.roles.of(table, role)
+        are_columns = names is not None and {*names} <= {*table.names} and not columns
         if self.roles.of(table, "system") and not are_columns:
             return self._in_rows(table, role, names, metric)
-        columns = self.roles.of(table, role)
         if names is None and role == "candidate" and columns:
             self._uses("candidates of one system", table)
             [name] = names_of_files([table.title])
@@ -250,30 +317,35 @@ class InputReader:
         for name in chosen:
             table.find(name, Argument("systems"))
         self._uses(f"{role}s with a column for each system", table)
-        return {metric or "score": self._in_columns(table, role, {name: name for name in chosen}, {})}
+        by_name = {name: name for name in chosen}
+        return {metric or "score": self._in_columns(table, role, by_name, {})}
 
     def _unnamed(self, table: WholeTable, role: Literal["candidate", "score"]) -> InputError:
-        """Return the error for a table that may have systems in its columns, or metrics: they have to be named."""
+        """Return the error for a table whose columns may be systems, or metrics.
+
+        They have to be named.
+        """
         if "system" in self.roles.named:
             self.roles.required(table, "system")
         free = self._free(table)
         if role == "score":
             free = [name for name in free if "texts" not in table.content(name)]
         others = [name for name in table.names if name not in free]
-        free = [name or "''" for name in free]
         beside = f", beside {', '.join(others)}" if others else ""
         if not free:
             return InputError(
-                f"{table.title} has no column for a system{beside}; expected one for each of two systems or more, or "
-                f"the columns system, segment and {role}."
+                f"{table.title} has no column for a system{beside}; expected one for each of two "
+                f"systems or more, or the columns system, segment and {role}."
             )
-        further: tuple[str | Argument, ...] = ("if all rows are of one system, give a table for each system",)
+        further: list[str | Argument]
+        further = ["if all rows are of one system, give a table for each system"]
         if role == "candidate":
             references = Argument("columns", {"reference": ["reference", "NAME"]})
-            further = ("a further column of references is named by ", references)
+            further = ["a further column of references is named by ", references]
+        shown = ", ".join(name or "''" for name in free)
         return InputError(
-            f"{table.title} has the columns {', '.join(free)}{beside}, and nothing names systems. Name the columns of "
-            "systems, the baseline first, ",
+            f"{table.title} has the columns {shown}{beside}, and nothing names systems. Name the "
+            "columns of systems, the baseline first, ",
             Argument("systems", ["A", "B", "…"]),
             "; or, if each row is of one system, ",
             Argument("columns", {"system": "NAME", "segment": "NAME", role: "NAME"}),
@@ -283,53 +355,81 @@ class InputReader:
         )
 
     def _free(self, table: WholeTable) -> list[str]:
-        """Return the columns of a table that may be named as systems, or may be metrics."""
+        """Return the columns of a table that may be systems, or metrics."""
         return [name for name in self.roles.without(table) if name not in BY_PRODUCTS]
 
-    def _in_rows(self, table: WholeTable, role: str, names: Sequence[str] | None, metric: str) -> dict[str, Systems]:
-        """Return the values of systems from a long table, in its order, or as named."""
-        [system_column], columns = self.roles.required(table, "system"), self.roles.required(table, role)
-        several = "several " if len(columns) > 1 else ""
+    def _in_rows(
+        self,
+        table: WholeTable,
+        role: str,
+        names: Sequence[str] | None,
+        metric: str,
+    ) -> dict[str, Systems]:
+        """Return the values of systems from a long table.
+
+        The systems are in its order, or as named.
+        """
+        [system_column] = self.roles.required(table, "system")
+        columns = self.roles.required(table, role)
+        has_several = len(columns) > 1
+        several = "several " if has_several else ""
         self._uses(f"{several}{role}s with a row for each system", table)
         roles, runs = self._runs(table)
         roles |= {"system": (system_column,), role: columns}
         metrics = [metric or columns[0]] * len(table)
-        if role == "score" and len(columns) == 1 and (metric_columns := self.roles.of(table, "metric")):
-            roles["metric"] = metric_columns
-            metrics = table.keys(*metric_columns)
+        if role == "score" and not has_several:
+            metric_columns = self.roles.of(table, "metric")
+            if metric_columns:
+                roles["metric"] = metric_columns
+                metrics = table.keys(*metric_columns)
         systems = table.keys(system_column)
-        parts = self._parts(table, zip(metrics, systems, runs, strict=True), "system and segment")
-        chosen = [*dict.fromkeys(systems)] if names is None or names == [ALL] else names
+        keys = zip(metrics, systems, runs, strict=True)
+        parts = self._parts(table, keys, "system and segment")
         by_metric: dict[str, Systems] = {}
         for column in columns:
             values = self._values(table, role, column)
-            for (of_rows, system, run), rows in parts.items():
-                by_system = by_metric.setdefault(column if len(columns) > 1 else of_rows, {})
-                of_part = Column(system, rows, [values[row] for row in rows.at], role, roles, run)
-                by_system.setdefault(system, []).append(of_part)
-        for of_rows, by_system in by_metric.items():
-            for name in chosen:
-                if name not in by_system:
-                    of_metric = f" of {of_rows}" if of_rows else ""
+            for (metric_of_rows, system, run), rows in parts.items():
+                by_system = by_metric.setdefault(column if has_several else metric_of_rows, {})
+                cells = [values[row] for row in rows.at]
+                of_run = Column(system, rows, cells, role, roles, run)
+                by_system.setdefault(system, []).append(of_run)
+
+        chosen = _chosen(names, dict.fromkeys(systems))
+        found: dict[str, Systems] = {}
+        for name, by_system in by_metric.items():
+            found[name] = {}
+            for system in chosen:
+                if system not in by_system:
+                    of_metric = f" of {name}" if name else ""
                     has = ", ".join(by_system)
-                    raise InputError(f"{table.title} lacks the system {name!r}{of_metric}; it has {has}.")
-        return {name: {system: by_system[system] for system in chosen} for name, by_system in by_metric.items()}
+                    raise InputError(
+                        f"{table.title} lacks the system {system!r}{of_metric}; it has {has}.",
+                    )
+                found[name][system] = by_system[system]
+        return found
 
     def _in_columns(
-        self, table: WholeTable, role: str, columns: Mapping[str, str], roles: Mapping[str, tuple[str, ...]]
+        self,
+        table: WholeTable,
+        role: str,
+        columns: Mapping[str, str],
+        roles: Mapping[str, tuple[str, ...]],
     ) -> Systems:
         """Return the values of systems that have a column each."""
         of_runs, runs = self._runs(table)
-        parts = {("", "", ""): self._rows_of(table)}
         if of_runs:
-            parts = self._parts(table, (("", "", run) for run in runs), "segment and run")
+            keys = [("", "", run) for run in runs]
+            parts = self._parts(table, keys, "segment and run")
+        else:
+            parts = {("", "", ""): self._rows_of(table)}
+        used = {**roles, **of_runs}
         systems: Systems = {}
         for system, name in columns.items():
             values = self._values(table, role, name)
-            systems[system] = [
-                Column(system, rows, [values[row] for row in rows.at], role, {**roles, **of_runs}, run)
-                for (_, _, run), rows in parts.items()
-            ]
+            systems[system] = []
+            for (_, _, run), rows in parts.items():
+                cells = [values[row] for row in rows.at]
+                systems[system].append(Column(system, rows, cells, role, used, run))
         return systems
 
     # Texts of systems.
@@ -338,62 +438,78 @@ class InputReader:
         """Return the texts of each system; a system is called after its column."""
         if self.is_by_name(given, "candidate"):
             given = _by_text(given, "candidates")
-            chosen = [*given] if names is None or names == [ALL] else names
+            chosen = _chosen(names, given)
             for name in chosen:
                 if name not in given:
-                    raise InputError(f"There are no texts of the system {name!r}, only of {listed([*given])}.")
+                    only = listed(list(given))
+                    raise InputError(f"There are no texts of the system {name!r}, only of {only}.")
             return {name: self._texts_of_system(name, given[name]) for name in chosen}
         if not is_frame(given):
             raise InputTypeError(
-                f"The candidates are a {type(given).__name__}; expected a mapping of the names of systems to lists of "
-                "texts, or a data frame."
+                f"The candidates are a {type(given).__name__}; expected a mapping of the names of "
+                "systems to lists of texts, or a data frame."
             )
-        [systems] = self._systems_of(self.table(given, "candidates"), "candidate", names).values()
+        [systems] = self._systems_of(
+            self.table(given, "candidates"),
+            "candidate",
+            names,
+        ).values()
         return systems
 
     def _texts_of_system(self, name: str, texts: Any) -> list[Column]:
         title = f"candidates[{name!r}]"
         forms = (list, tuple, Column, WholeTable)
-        has_runs = isinstance(texts, list | tuple) and bool(texts) and all(isinstance(run, forms) for run in texts)
+        runs = [texts]
+        if isinstance(texts, list | tuple) and texts:
+            are_runs = all(isinstance(run, forms) for run in texts)
+            runs = list(texts) if are_runs else runs
         listing: Callable[[Any], Sequence[str]] = partial(collect_strings, name=title)
-        runs = texts if has_runs else [texts]
-        return [replace(self.column(run, title, "candidate", listing), name=name) for run in runs]
+        columns = [self.column(run, title, "candidate", listing) for run in runs]
+        return [replace(column, name=name) for column in columns]
 
     # Scores of systems.
 
     def scores(self, given: Any, names: Sequence[str] | None) -> dict[str, Systems]:
-        """Return the scores of each system by metric; a system is called after its column.
+        """Return the scores of each system by metric.
 
-        A single metric is called `score`. Tables without named systems are of one system each, and their columns are
-        metrics.
+        A system is called after its column, and a single metric `score`. Tables without named
+        systems are of one system each, and their columns are metrics.
         """
         check_form(given, "scores")
         if is_prf(given) or not is_frame(given):
             raise InputTypeError(
-                f"The scores are a {type(given).__name__}; expected a data frame, or a mapping of the names of systems "
-                "to numbers."
+                f"The scores are a {type(given).__name__}; expected a data frame, or a mapping of "
+                "the names of systems to numbers."
             )
+        are_tables = []
         if isinstance(given, Mapping):
             given = _by_text(given, "scores")
-        are_tables = [_is_table(part) for part in given.values()] if isinstance(given, Mapping) else []
-        has_parts = any(are_tables)
-        if has_parts and not all(are_tables):
-            raise InputTypeError("The scores are tables and lists of numbers; expected one of these.")
-        by_metric_or_system = given if has_parts else {"": given}
-        self.are_named = all(self.is_by_name(part, "score") for part in by_metric_or_system.values())
+            are_tables = list(map(_is_table, given.values()))
+        has_tables = any(are_tables)
+        if has_tables and not all(are_tables):
+            raise InputTypeError(
+                "The scores are tables and lists of numbers; expected one of these.",
+            )
+        by_metric_or_system = given if has_tables else {"": given}
+        are_by_name = [self.is_by_name(scores, "score") for scores in by_metric_or_system.values()]
+        self.are_named = all(are_by_name)
         found: dict[str, Systems] = {}
         tables_of_systems: dict[str, list[WholeTable]] = {}
-        for name, part in by_metric_or_system.items():
-            title = f"scores[{name!r}]" if has_parts else "scores"
-            if self.is_by_name(part, "score"):
-                _add(found, {name or "score": self._numbers_by_system(part, names, title)})
+        for name, scores in by_metric_or_system.items():
+            title = f"scores[{name!r}]" if has_tables else "scores"
+            if self.is_by_name(scores, "score"):
+                _add(found, {name or "score": self._numbers_by_system(scores, names, title)})
                 continue
-            tables = [self.table(run, title) for run in (part if isinstance(part, list) else [part])]
-            named = self._free(tables[0]) if names == [ALL] else [*(names or ())]
-            are_columns = not has_parts or bool({*named} & {*tables[0].names} - {*given})
+            runs = scores if isinstance(scores, list) else [scores]
+            tables = [self.table(run, title) for run in runs]
+            named = self._free(tables[0]) if names == [ALL] else names or ()
+            are_columns = not has_tables or bool({*named} & {*tables[0].names} - {*given})
             if are_columns or self.roles.of(tables[0], "system"):
-                runs = [self._systems_of(table, "score", names, name) for table in tables]
-                _add(found, {metric: _runs_together([run[metric] for run in runs]) for metric in runs[0]})
+                by_run = [self._systems_of(table, "score", names, name) for table in tables]
+                together = {}
+                for metric in by_run[0]:
+                    together[metric] = _runs_together([of_run[metric] for of_run in by_run])
+                _add(found, together)
             else:
                 tables_of_systems[name] = tables
         if tables_of_systems:
@@ -401,102 +517,136 @@ class InputReader:
         _check_systems(found)
         return found
 
-    def _numbers_by_system(self, given: Mapping[str, Any], names: Sequence[str] | None, title: str) -> Systems:
-        """Return the scores in a mapping, whose keys are systems; columns that are named may stand beside them."""
+    def _numbers_by_system(
+        self,
+        given: Mapping[str, Any],
+        names: Sequence[str] | None,
+        title: str,
+    ) -> Systems:
+        """Return the scores in a mapping, whose keys are systems.
+
+        Columns that are named may stand beside them.
+        """
         given = _by_text(given, title)
-        named = {name for names in self.roles.named.values() for name in names}
-        chosen = [name for name in given if name not in named] if names is None or names == [ALL] else names
+        with_role = {*chain.from_iterable(self.roles.named.values())}
+        chosen = _chosen(names, (name for name in given if name not in with_role))
         others = [name for name in given if name not in chosen]
-        for name, part in given.items():
-            if not isinstance(part, Iterable):
-                raise InputTypeError(f"{title}[{name!r}] is {part!r}; expected a number for each segment.")
-        values = {name: numbers_of(given[name], self.value, f"{title}[{name!r}]") for name in chosen if name in given}
-        have_roles = any(self.roles.among(others, role) for role in ("segment", "run", "document", "group"))
-        are_plain = all(row_labels(part) is None and not _has_runs(part) for part in values.values())
+        for name, numbers in given.items():
+            if not isinstance(numbers, Iterable):
+                raise InputTypeError(
+                    f"{title}[{name!r}] is {numbers!r}; expected a number for each segment.",
+                )
+        values = {}
+        for name in chosen:
+            if name in given:
+                values[name] = numbers_of(given[name], self.value, f"{title}[{name!r}]")
+        roles_beside = ("segment", "run", "document", "group")
+        have_roles = any(map(partial(self.roles.among, others), roles_beside))
+        are_plain = all(map(_is_plain, values.values()))
         if not (have_roles or are_plain) and len(values) == len(chosen):
-            return {name: self._numbers_of_system(name, part, f"{title}[{name!r}]") for name, part in values.items()}
+            found = {}
+            for name, numbers in values.items():
+                found[name] = self._numbers_of_system(name, numbers, f"{title}[{name!r}]")
+            return found
         table = self.table({**given, **values}, title)
         if others or len(values) < len(chosen):
             [systems] = self._systems_of(table, "score", chosen).values()
             return systems
         rows = Rows(title, len(table), table.place)
-        return {name: [Column(name, rows, self._values(table, "score", name), "score")] for name in chosen}
+        systems = {}
+        for name in chosen:
+            systems[name] = [Column(name, rows, self._values(table, "score", name), "score")]
+        return systems
 
     def _numbers_of_system(self, name: str, numbers: Any, title: str) -> list[Column]:
         def listing(run: Any) -> list[float]:
             return WholeTable.of_frame({title: run}, title).numbers(title).tolist()
 
         runs = numbers if _has_runs(numbers) else [numbers]
-        return [replace(self.column(run, title, "score", listing), name=name) for run in runs]
+        columns = [self.column(run, title, "score", listing) for run in runs]
+        return [replace(column, name=name) for column in columns]
 
     def _metrics_of(
         self, tables: Mapping[str, Sequence[WholeTable]], names: Sequence[str] | None
     ) -> dict[str, Systems]:
-        """Return by metric the scores in the columns of tables, each of one system or of a run of it."""
-        chosen = [*tables] if names is None or names == [ALL] else names
+        """Return by metric the scores in the columns of tables.
+
+        Each table is of one system, or of a run of it.
+        """
+        chosen = _chosen(names, tables)
         first = next(iter(tables.values()))[0]
         for name in chosen:
             if name not in tables:
                 raise InputError(
-                    f"There are no scores of the system {name!r}: it is none of the tables {listed([*tables])}, nor a "
-                    f"column of {first.title}, which has {', '.join(first.names)}."
+                    f"There are no scores of the system {name!r}: it is none of the tables "
+                    f"{listed(list(tables))}, nor a column of {first.title}, which has "
+                    f"{', '.join(first.names)}."
                 )
         if names is None and len(chosen) < 2:
             raise self._unnamed(first, "score")
-        for name in chosen:
-            for table in tables[name]:
-                self._uses("a table of scores", table)
-        metrics = self._metric_columns([table for name in chosen for table in tables[name]])
+        tables_by_name = [(name, table) for name in chosen for table in tables[name]]
+        for _, table in tables_by_name:
+            self._uses("a table of scores", table)
+        metrics = self._metric_columns([table for _, table in tables_by_name])
         by_metric = {}
         for metric in metrics:
-            of_tables = [
-                self._in_columns(table, "score", {name: metric}, {"score": metrics})
-                for name in chosen
-                for table in tables[name]
-            ]
+            of_tables = []
+            for name, table in tables_by_name:
+                columns = {name: metric}
+                of_tables.append(self._in_columns(table, "score", columns, {"score": metrics}))
             by_metric[metric] = _runs_together(of_tables)
         return by_metric
 
     def _metric_columns(self, tables: Sequence[WholeTable]) -> tuple[str, ...]:
-        """Return the columns of scores: by the role, or all of numbers, which have to be the same everywhere."""
-        if self.roles.of(tables[0], "score") or "score" in self.roles.named:
-            names, *_ = [self.roles.required(table, "score") for table in tables]
-            return names
-        free = dict.fromkeys(name for table in tables for name in self._free(table))
-        columns = [name for name in free if may_be_scores(name, [table for table in tables if name in table.names])]
+        """Return the columns of scores, the same in all tables.
+
+        They are those of the role, or all of numbers.
+        """
+        first = tables[0]
+        if self.roles.of(first, "score") or "score" in self.roles.named:
+            columns_of_tables = [self.roles.required(table, "score") for table in tables]
+            return columns_of_tables[0]
+        columns = []
+        for name in dict.fromkeys(chain.from_iterable(map(self._free, tables))):
+            if may_be_scores(name, [table for table in tables if name in table.names]):
+                columns.append(name)
         scores = Argument("columns", {"score": "NAME"})
         for table, name in product(tables, columns):
             try:
                 table.numbers(table.find(name, ""))
             except InputError as error:
-                raise InputError(
-                    *error.parts, f" Or, if {name!r} has no scores, name the columns that have: ", scores, "."
-                ) from error
-        if not columns:
-            shown = ", ".join(map(tables[0].shown, tables[0].names))
-            nested = any(map(tables[0].is_nested, tables[0].names))
-            advice = " Write nested values as columns first; docs/compare_runs.md has an example." if nested else ""
-            raise InputError(
-                f"{tables[0].title} has no column of scores, only {shown}; expected numbers. Constants, and whole "
-                "numbers that count or nearly all differ, have to be named: ",
-                scores,
-                f".{advice}",
-            )
-        return tuple(columns)
+                advice = f" Or, if {name!r} has no scores, name the columns that have: "
+                raise InputError(*error.parts, advice, scores, ".") from error
+        if columns:
+            return tuple(columns)
+        shown = ", ".join(map(first.shown, first.names))
+        advice = ""
+        if any(map(first.is_nested, first.names)):
+            advice = " Write nested values as columns first; docs/compare_runs.md has an example."
+        raise InputError(
+            f"{first.title} has no column of scores, only {shown}; expected numbers. Constants, "
+            "and whole numbers that count or nearly all differ, have to be named: ",
+            scores,
+            f".{advice}",
+        )
 
 
 def _by_text(given: Mapping[Any, Any], title: str) -> dict[str, Any]:
-    """Return a mapping with texts as its keys; raise InputError if two read alike."""
+    """Return a mapping with texts as keys; raise InputError if two are alike."""
     named = {str(name): value for name, value in given.items()}
     if len(named) < len(given):
         names = ", ".join(map(repr, given))
-        raise InputError(f"{title} has the names {names}, of which two read alike. Rename one.")
+        raise InputError(
+            f"{title} has the names {names}, of which two read alike. Rename one.",
+        )
     return named
 
 
 def _is_table(value: object) -> bool:
     """Return whether a value is a table, or a list of the tables of runs."""
-    return is_frame(value) or (isinstance(value, list) and bool(value) and all(map(is_frame, value)))
+    if is_frame(value):
+        return True
+    return isinstance(value, list) and bool(value) and all(map(is_frame, value))
 
 
 def _runs_together(of_tables: Iterable[Systems]) -> Systems:
@@ -509,13 +659,17 @@ def _runs_together(of_tables: Iterable[Systems]) -> Systems:
 
 
 def _add(found: dict[str, Systems], further: Mapping[str, Systems]) -> None:
-    """Add scores by metric and system; raise InputError if a system has some of this metric already."""
+    """Add scores by metric and system.
+
+    InputError is raised if a system has some of this metric already.
+    """
     for metric, systems in further.items():
         earlier = found.setdefault(metric, {})
         for name, runs in systems.items():
             if name in earlier:
                 titles = listed([earlier[name][0].rows.title, runs[0].rows.title])
-                raise InputError(f"{titles} have scores of {metric} for {name}; expected them in one. Rename a system.")
+                twice = f"{titles} have scores of {metric} for {name}"
+                raise InputError(f"{twice}; expected them in one. Rename a system.")
             earlier[name] = runs
 
 
@@ -524,10 +678,11 @@ def _check_systems(found: Mapping[str, Systems]) -> None:
     first = next(iter(found), "")
     for metric, systems in found.items():
         for name in {*systems} ^ {*found[first]}:
-            given, other = (metric, first) if name in systems else (first, metric)
+            given = metric if name in systems else first
+            other = first if name in systems else metric
             raise InputError(
-                f"The system {name!r} has scores of {given}, and none of {other}. Add them, or name systems that have "
-                "both with ",
+                f"The system {name!r} has scores of {given}, and none of {other}. Add them, or "
+                "name systems that have both with ",
                 Argument("systems"),
                 ".",
             )
@@ -535,6 +690,26 @@ def _check_systems(found: Mapping[str, Systems]) -> None:
 
 def _has_runs(values: Any) -> bool:
     return isinstance(values, list | tuple | np.ndarray) and np.ndim(next(iter(values), 0)) == 1
+
+
+def _is_plain(values: Any) -> bool:
+    return row_labels(values) is None and not _has_runs(values)
+
+
+def _first_rows(table: WholeTable, ids: Sequence[str], cells: Sequence[Any]) -> list[int]:
+    """Return the first row of each segment.
+
+    InputError is raised if another row of it has another value.
+    """
+    first: dict[str, int] = {}
+    for row, name in enumerate(ids):
+        earlier = first.setdefault(name, row)
+        if cells[row] != cells[earlier]:
+            raise InputError(
+                f"{table.place(row)}: segment {name!r} has another value than in "
+                f"{table.place(earlier)}; expected the same in both."
+            )
+    return list(first.values())
 
 
 # Scores of ours, and the numbers of other metrics.
@@ -546,49 +721,64 @@ def is_prf(values: object) -> bool:
 
 
 def in_order(values: Any, title: str) -> Any:
-    """Return values as they are; raise InputTypeError for a set, which has no order, and for a masked array."""
+    """Return values as they are; raise InputTypeError if they have no order.
+
+    That is a set. A masked array is refused too.
+    """
     if isinstance(values, Set | np.ma.MaskedArray):
         raise InputTypeError(
-            f"{title} is a {type(values).__name__}; expected a value for each segment, in their order, and NaN for a "
-            "missing score."
+            f"{title} is a {type(values).__name__}; expected a value for each segment, in their "
+            "order, and NaN for a missing score."
         )
     return values
 
 
 def numbers_of(values: Any, value: str, title: str) -> Any:
-    """Return the P, the R or the F of `Scores`, or of each run's `Scores`; and all other scores as they are."""
+    """Return the P, the R or the F of `Scores`; other scores as they are.
+
+    Runs may be a list, with `Scores` of each.
+    """
     in_order(values, title)
     if is_prf(values):
         numbers = getattr(values, value)
         if np.ndim(numbers) != 1:
             raise InputError(
-                f"{title} has scores of the shape {np.shape(numbers)}; expected those of one layer, such as "
-                "`scores.of_layer(0)`, with one for each segment."
+                f"{title} has scores of the shape {np.shape(numbers)}; expected those of one "
+                "layer, such as `scores.of_layer(0)`, with one for each segment."
             )
         return numbers
-    if isinstance(values, tuple) and len(values) == 3 and all(np.ndim(part) == 1 for part in values):
+    if isinstance(values, tuple) and len(values) == 3 and all(np.ndim(row) == 1 for row in values):
+        form = "a tuple of three rows, as P, R and F are"
         raise InputError(
-            f"{title} is a tuple of three rows, as P, R and F are; expected one of them, or runs in a list or an array."
+            f"{title} is {form}; expected one of them, or runs in a list or an array.",
         )
     if isinstance(values, list | tuple) and (_has_runs(values) or all(map(is_prf, values))):
         return [numbers_of(run, value, title) for run in values]
     if isinstance(values, Iterator):
-        return [*values]
-    is_tensor = hasattr(values, "__array__") and type(values).__module__.partition(".")[0] != "pandas"
+        return list(values)
+    is_of_pandas = type(values).__module__.partition(".")[0] == "pandas"
+    is_tensor = hasattr(values, "__array__") and not is_of_pandas
     return np.asarray(values) if is_tensor else values
 
 
 def score_matrix(given: Any, value: Value) -> tuple[tuple[str, ...], list[NDArray[np.float64]]]:
-    """Return the systems of a data frame, or a mapping, of scores of one metric, and their `scores_of`."""
+    """Return the systems of scores of one metric, and their `scores_of`.
+
+    The scores are a data frame, or a mapping.
+    """
     reader = InputReader(roles_of(None), value=value)
-    if not (isinstance(given, Mapping) or reader.roles.of(reader.table(given, "scores"), "system")):
-        raise InputError(
-            f"scores has the columns {', '.join(reader.tables[0].names)}, and nothing names systems. Give a mapping, "
-            "{NAME: NUMBERS, …}, the baseline first; or the columns system, segment and score."
-        )
+    if not isinstance(given, Mapping):
+        table = reader.table(given, "scores")
+        if not reader.roles.of(table, "system"):
+            raise InputError(
+                f"scores has the columns {', '.join(table.names)}, and nothing names systems. Give "
+                "a mapping, {NAME: NUMBERS, …}, the baseline first; or the columns system, segment "
+                "and score."
+            )
     by_metric = reader.scores(given, None)
     if len(by_metric) > 1:
-        raise InputError(f"scores has {len(by_metric)} metrics, {', '.join(by_metric)}; expected one.")
+        names = ", ".join(by_metric)
+        raise InputError(f"scores has {len(by_metric)} metrics, {names}; expected one.")
     [systems] = by_metric.values()
     joined = join_segments(systems)
     return tuple(systems), [scores_of(values) for values in joined.values.values()]
@@ -608,8 +798,9 @@ class JoinedInputs:
     """The baseline first."""
     candidates: tuple[tuple[str | tuple[str, ...], ...], ...]
     references: tuple[tuple[str, ...], ...]
-    """The texts by system and segment, a text or the texts of all runs, and the references of each segment; none where
-    only scores were given."""
+    """The texts by system and segment, a text or the texts of all runs, and the references of each
+    segment; none where only scores were given.
+    """
     scores: Mapping[str, Sequence[Sequence[float | tuple[float, ...]]]]
     """By metric, system and segment, a score or the scores of all runs."""
     documents: Sequence[Hashable]
@@ -618,7 +809,9 @@ class JoinedInputs:
     segments: tuple[str | int, ...]
     dropped: tuple[str | int, ...]
     lacking: Mapping[str, int]
-    """By system the number of segments that were left out, and that the baseline has and the system lacks."""
+    """By system the number of segments that were left out, and that the baseline has and the system
+    lacks.
+    """
     is_baseline_named: bool
     """Whether someone named the baseline, or gave an input for each system in an order."""
     choices: tuple[ColumnChoice, ...]
@@ -638,7 +831,10 @@ def join_inputs(
     missing: Missing = "raise",
     needs_texts: bool = False,
 ) -> JoinedInputs:
-    """Join what `compare` is given, which it describes; with `needs_texts` there have to be texts of systems."""
+    """Join what `compare` is given, which it describes.
+
+    With `needs_texts` there have to be texts of systems.
+    """
     reader = InputReader(roles_of(columns, by), missing, value)
     named = _names(systems)
     if candidates is None and (needs_texts or scores is None or references is not None):
@@ -649,67 +845,113 @@ def join_inputs(
             Argument("scores"),
             " alone.",
         )
-    texts = {} if candidates is None else reader.candidates(candidates, named)
-    if references is None and is_frame(candidates) and not reader.is_by_name(candidates, "candidate"):
-        references = candidates
-    parts = references if _are_parts(references) else [() if references is None else references]
-    inputs: dict[Input, Sequence[Column]] = {("candidate", "", name): runs for name, runs in texts.items()}
-    for number, part in enumerate(parts if texts else ()):
-        inputs["reference", "", number] = [reader.column(part, "references", "reference", checked_references)]
+    inputs: dict[Input, Sequence[Column]] = {}
+    texts: Systems = {}
+    if candidates is not None:
+        texts = reader.candidates(candidates, named)
+    for name, runs in texts.items():
+        inputs["candidate", "", name] = runs
+    if texts:
+        if references is None and is_frame(candidates):
+            is_by_name = reader.is_by_name(candidates, "candidate")
+            references = references if is_by_name else candidates
+        if references is None:
+            references = ()
+        files = references if _are_parts(references) else [references]
+        for number, file in enumerate(files):
+            column = reader.column(file, "references", "reference", checked_references)
+            inputs["reference", "", number] = [column]
     if documents is not None:
         inputs["document", "", 0] = [reader.column(documents, "documents", "document", list)]
-    by_metric = {} if scores is None else reader.scores(scores, [*texts] or named)
+    by_metric = {} if scores is None else reader.scores(scores, list(texts) or named)
     of_systems = texts or next(iter(by_metric.values()), {})
-    ordered = _baseline_first([*of_systems], baseline)
+    ordered = _baseline_first(list(of_systems), baseline)
     if by is not None:
-        inputs |= {("group", "", number): [column] for number, column in enumerate(_groups_of(by, reader))}
+        for number, column in enumerate(_groups_of(by, reader)):
+            inputs["group", "", number] = [column]
     if documents is None:
         for number, table in enumerate(reader.with_documents(ordered)):
-            inputs["document", "", number] = [reader.column(table, table.title, "document", list)]
+            column = reader.column(table, table.title, "document", list)
+            inputs["document", "", number] = [column]
     for metric, systems_of_metric in by_metric.items():
-        inputs |= {("score", metric, name): runs for name, runs in systems_of_metric.items()}
+        for name, runs in systems_of_metric.items():
+            inputs["score", metric, name] = runs
     reader.check_roles()
 
     joined = join_segments(inputs, missing, are_ids_trusted=reader.roles.are_ids_named)
     values = joined.values
-    references_of_inputs = [column for (role, *_), column in values.items() if role == "reference"]
-    lists = [[[text] if isinstance(text, str) else text for text in column] for column in references_of_inputs]
-    lacking: dict[str, set[str | int]] = {name: set() for name in ordered}
-    for (role, _, name), segments in joined.lacking.items():
-        if role in ("candidate", "score"):
-            lacking[str(name)] |= segments
+    texts_of_systems: list[tuple[Any, ...]] = []
+    if texts:
+        texts_of_systems = [tuple(values["candidate", "", name]) for name in ordered]
+    scores_of_systems = {}
+    for metric in by_metric:
+        scores_of_systems[metric] = [values["score", metric, name] for name in ordered]
     titles = {runs[0].rows.title for runs in of_systems.values()}
+    is_named = baseline is not None or named not in (None, [ALL]) or reader.are_named
     return JoinedInputs(
         ordered,
-        tuple(tuple(values["candidate", "", name]) for name in ordered) if texts else (),
-        tuple(tuple(text for texts in segment for text in texts) for segment in zip(*lists, strict=True)),
-        {metric: [values["score", metric, name] for name in ordered] for metric in by_metric},
+        tuple(texts_of_systems),
+        _references_of_segments(joined),
+        scores_of_systems,
         _agreed(joined, "document"),
         _checked_groups(joined),
         joined.names,
         joined.dropped,
-        {name: len(lacking[name] - lacking[ordered[0]]) for name in ordered},
-        baseline is not None or named not in (None, [ALL]) or reader.are_named or len(titles) == len(of_systems),
+        _num_lacking(joined, ordered),
+        is_named or len(titles) == len(of_systems),
         _choices(joined, reader.roles),
     )
 
 
+def _references_of_segments(joined: JoinedSegments[Input]) -> tuple[tuple[str, ...], ...]:
+    """Return the references of each segment, from all inputs of references."""
+    columns = [column for (role, *_), column in joined.values.items() if role == "reference"]
+    segments = []
+    for cells in zip(*columns, strict=True):
+        texts: list[str] = []
+        for cell in cells:
+            texts += [cell] if isinstance(cell, str) else cell
+        segments.append(tuple(texts))
+    return tuple(segments)
+
+
+def _num_lacking(joined: JoinedSegments[Input], systems: Sequence[str]) -> dict[str, int]:
+    """Count the segments that each system lacks and the baseline has."""
+    lacking: dict[str, set[str | int]] = {name: set() for name in systems}
+    for (role, _, name), segments in joined.lacking.items():
+        if role in ("candidate", "score"):
+            lacking[str(name)] |= segments
+    of_baseline = lacking[systems[0]]
+    return {name: len(segments - of_baseline) for name, segments in lacking.items()}
+
+
 def _names(systems: str | Sequence[str] | None) -> list[str] | None:
-    """Return the names of systems that a caller gives, if any; raise InputTypeError for anything else."""
-    if systems is None or (isinstance(systems, str) and systems == ALL):
-        return None if systems is None else [ALL]
+    """Return the names of systems that a caller gives, if any.
+
+    InputTypeError is raised for anything else.
+    """
+    if systems is None:
+        return None
+    if isinstance(systems, str) and systems == ALL:
+        return [ALL]
     if isinstance(systems, str | Mapping) or not isinstance(systems, Iterable):
         raise InputTypeError(
-            f'systems is a {type(systems).__name__}; expected a list of names, or "all". Texts are given as '
-            "`candidates`."
+            f'systems is a {type(systems).__name__}; expected a list of names, or "all". Texts are '
+            "given as `candidates`."
         )
-    return [*map(str, systems)]
+    return list(map(str, systems))
+
+
+def _chosen(names: Sequence[str] | None, available: Iterable[str]) -> Sequence[str]:
+    """Return the names of systems, or all that there are if nobody chose."""
+    return list(available) if names is None or names == [ALL] else names
 
 
 def _are_parts(references: Any) -> TypeGuard[list[Any]]:
     """Return whether references come from several files."""
-    forms = Column | WholeTable
-    return isinstance(references, list) and bool(references) and all(isinstance(part, forms) for part in references)
+    if not (isinstance(references, list) and references):
+        return False
+    return all(isinstance(file, Column | WholeTable) for file in references)
 
 
 def _choices(joined: JoinedSegments[Input], named: Roles) -> tuple[ColumnChoice, ...]:
@@ -723,81 +965,120 @@ def _choices(joined: JoinedSegments[Input], named: Roles) -> tuple[ColumnChoice,
             by_source.setdefault(rows.title, []).append(column)
     choices = []
     for columns in by_source.values():
-        table = columns[0].rows.table
-        systems = tuple(dict.fromkeys(column.name for column in columns if column.is_of_system))
-        roles = {role: names for column in columns for role, names in column.used.items()}
-        used = {*chain.from_iterable(roles.values()), *systems}
-        left = [] if table is None else [name for name in table.names if name not in used and name not in table.levels]
-        if table is not None and "system" in roles:
-            left += table.keys(*roles["system"])
-        ignored = dict.fromkeys(name for name in left if name not in systems)
-        if table is not None:
-            ignored = dict.fromkeys(table.shown(name) for name in ignored)
+        rows = columns[0].rows
+        systems = dict.fromkeys(column.name for column in columns if column.is_of_system)
+        roles: dict[str, tuple[str, ...]] = {}
+        for column in columns:
+            roles |= column.used
+        ignored: list[str] = []
+        how = ""
+        if rows.table is not None:
+            ignored = _ignored_columns(rows.table, systems, roles)
+            how = joined.how.get(rows.table, "")
+        if named.are_by_position:
+            how = "by position, as you said"
         ordered = {role: roles[role] for role in (*USUAL_COLUMNS, "group") if role in roles}
-        how = "" if table is None else joined.how.get(table, "")
-        how = "by position, as you said" if named.are_by_position else how
-        choices.append(ColumnChoice(columns[0].rows.title, systems, ordered, tuple(ignored), how))
+        choices.append(ColumnChoice(rows.title, tuple(systems), ordered, tuple(ignored), how))
     return tuple(choices)
 
 
+def _ignored_columns(
+    table: WholeTable,
+    systems: Collection[str],
+    roles: Mapping[str, tuple[str, ...]],
+) -> list[str]:
+    """Return the columns of a table without a use, and unnamed systems."""
+    used = {*chain.from_iterable(roles.values()), *systems, *table.levels}
+    ignored = dict.fromkeys(name for name in table.names if name not in used)
+    if "system" in roles:
+        ignored |= dict.fromkeys(table.keys(*roles["system"]))
+    shown = [table.shown(name) for name in ignored if name not in systems]
+    return list(dict.fromkeys(shown))
+
+
 def _baseline_first(systems: Sequence[str], baseline: str | None) -> tuple[str, ...]:
-    """Return the systems with the baseline first; raise InputError unless it is one of them."""
+    """Return the systems with the baseline first.
+
+    InputError is raised unless it is one of them.
+    """
     if not systems:
-        raise InputError("There is no system; expected one, or a baseline and others to compare with it.")
+        raise InputError(
+            "There is no system; expected one, or a baseline and others to compare with it.",
+        )
     if len({*systems}) < len(systems):
         raise InputError(f"The systems are {', '.join(systems)}; expected each of them once.")
     if baseline is None:
         return tuple(systems)
     if baseline not in systems:
-        raise InputError(f"The baseline {baseline!r} is none of the systems {', '.join(map(repr, systems))}.")
+        names = ", ".join(map(repr, systems))
+        raise InputError(f"The baseline {baseline!r} is none of the systems {names}.")
     return (baseline, *(name for name in systems if name != baseline))
 
 
 def _groups_of(by: str | Iterable[Hashable], reader: InputReader) -> list[Column]:
-    """Return the groups of the segments, from every table that has the column; raise InputError if none has it."""
+    """Return the groups of the segments, from every table that has the column.
+
+    InputError is raised if none has it.
+    """
     if not isinstance(by, str):
-        return [column_of_list([*in_order(by, "`by`")], "`by`", "group", row_labels(by))]
+        groups = list(in_order(by, "`by`"))
+        return [column_of_list(groups, "`by`", "group", row_labels(by))]
     tables = [table for table in reader.tables if by in table.names]
-    if not tables:
-        names = ", ".join(dict.fromkeys(name for table in reader.tables for name in table.names))
-        remedy = f"the tables have {names}. Name one of these" if names else "there is no table. Give one that has it"
-        raise InputError(f"There is no column {by!r} to group by; {remedy}.")
-    return [reader.column(table, table.title, "group", list) for table in tables]
+    if tables:
+        return [reader.column(table, table.title, "group", list) for table in tables]
+    names = reader.column_names
+    remedy = "there is no table. Give one that has it"
+    if names:
+        remedy = f"the tables have {', '.join(names)}. Name one of these"
+    raise InputError(f"There is no column {by!r} to group by; {remedy}.")
 
 
 def _agreed(joined: JoinedSegments[Input], role: str) -> list[Any]:
-    """Return the document, or the group, of each segment, if there are any; raise InputError if inputs disagree."""
+    """Return the document, or the group, of each segment, if there are any.
+
+    InputError is raised if inputs disagree.
+    """
     columns = [column for column in joined.columns if column.role == role]
     by_input = [values for (of_role, *_), values in joined.values.items() if of_role == role]
     for column, values in zip(columns, by_input, strict=True):
         for segment, first, other in zip(joined.names, by_input[0], values, strict=True):
             if first != other:
                 raise InputError(
-                    f"Segment {segment!r} is in the {role} {first!r} in {columns[0].rows.title}, and in {other!r} in "
-                    f"{column.rows.title}; expected the same in both."
+                    f"Segment {segment!r} is in the {role} {first!r} in {columns[0].rows.title}, "
+                    f"and in {other!r} in {column.rows.title}; expected the same in both."
                 )
     return by_input[0] if by_input else []
 
 
 def _checked_groups(joined: JoinedSegments[Input]) -> list[str]:
-    """Return the group of each segment, if there are groups; raise InputError if there is one only."""
-    groups = [*map(str, _agreed(joined, "group"))]
+    """Return the group of each segment, if there are groups.
+
+    InputError is raised if there is one only.
+    """
+    groups = list(map(str, _agreed(joined, "group")))
     if len({*groups}) == 1:
-        raise InputError(f"All segments are in the group {groups[0]!r}; expected two or more groups.")
+        raise InputError(
+            f"All segments are in the group {groups[0]!r}; expected two or more groups.",
+        )
     return groups
 
 
 def checked_references(references: Iterable[str | Sequence[str]]) -> tuple[tuple[str, ...], ...]:
-    """Return the references of each segment; raise InputError if there is no segment, or one has no reference."""
+    """Return the references of each segment.
+
+    InputError is raised if there is no segment, or one has no reference.
+    """
     if isinstance(references, str | bytes):
+        kind = type(references).__name__
         raise InputTypeError(
-            f"The references are one {type(references).__name__}; expected a list, one for each segment."
+            f"The references are one {kind}; expected a list, one for each segment.",
         )
     lists = []
     for segment, given in enumerate(references):
-        texts = collect_strings([given] if isinstance(given, str) else given, f"references[{segment}]")
+        title = f"references[{segment}]"
+        texts = collect_strings([given] if isinstance(given, str) else given, title)
         if not texts:
-            raise InputError(f"references[{segment}] is empty; expected a text, or a list of at least one.")
+            raise InputError(f"{title} is empty; expected a text, or a list of at least one.")
         lists.append(tuple(texts))
     if not lists:
         raise InputError("There are no references; expected one for each segment.")
