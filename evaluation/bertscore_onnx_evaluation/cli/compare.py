@@ -1,19 +1,28 @@
-"""`bertscore-onnx compare`: compares systems, and tests whether their scores differ significantly."""
+"""`bertscore-onnx compare`.
+
+It compares systems, and tests whether their scores differ significantly.
+"""
 
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from itertools import chain, groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from bertscore_onnx.cli.inputs import InputFile, check_standard_input, check_tables, input_file
-from bertscore_onnx.cli.options import FilesFormat, check_contexts, check_effects, check_model, shared_options
+from bertscore_onnx.cli.options import (
+    FilesFormat,
+    check_contexts,
+    check_effects,
+    check_model,
+    shared_options,
+)
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.specs import NO_COLUMNS, columns_of, columns_option, dialect_of
 from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
@@ -35,6 +44,7 @@ if TYPE_CHECKING:
     from bertscore_onnx.settings import ScorerSettings
     from bertscore_onnx.tables.sources import Dialect
     from bertscore_onnx.tables.whole_table import WholeTable
+    from bertscore_onnx_evaluation.column_roles import Roles
     from bertscore_onnx_evaluation.systems.comparison import Comparison
     from bertscore_onnx_evaluation.systems.comparison_record import Example
     from bertscore_onnx_evaluation.systems.join import Column
@@ -46,24 +56,47 @@ _ROLES = roles_of_command("compare")
 def compare(
     cand: Annotated[
         list[str] | None,
-        typer.Option("-c", "--cand", metavar="FILE...", help="Texts of each system, the baseline first."),
+        typer.Option(
+            "-c",
+            "--cand",
+            metavar="FILE...",
+            help="Texts of each system, the baseline first.",
+        ),
     ] = None,
     ref: Annotated[
         list[str] | None,
-        typer.Option("-r", "--ref", metavar="FILE...", help="References; of several, the best one counts."),
+        typer.Option(
+            "-r",
+            "--ref",
+            metavar="FILE...",
+            help="References; of several, the best one counts.",
+        ),
     ] = None,
     *,
     settings: "ScorerSettings",
     scores: Annotated[
         list[str] | None,
-        typer.Option("--scores", metavar="FILE...", help="Scores of segments by other metrics, or logs."),
+        typer.Option(
+            "--scores",
+            metavar="FILE...",
+            help="Scores of segments by other metrics, or logs.",
+        ),
     ] = None,
     systems: Annotated[
         list[str] | None,
-        typer.Option("--systems", metavar="NAME...", help="Columns, values or files to compare; or all."),
+        typer.Option(
+            "--systems",
+            metavar="NAME...",
+            help="Columns, values or files to compare; or all.",
+        ),
     ] = None,
     baseline: Annotated[
-        str | None, typer.Option("--baseline", metavar="NAME", help="The system to compare with.  [default: the first]")
+        str | None,
+        typer.Option(
+            "--baseline",
+            metavar="NAME",
+            help="The system to compare with.  [default: the first]",
+        ),
     ] = None,
     missing: Annotated[
         Literal["raise", "drop"], typer.Option("--missing", help="Segments that a file lacks.")
@@ -71,27 +104,63 @@ def compare(
     columns: Annotated[list[str] | None, columns_option(*_ROLES)] = None,
     input_format: FilesFormat = None,
     lower_better: Annotated[
-        list[str] | None, typer.Option("--lower-better", metavar="NAME...", help="Metrics of which less is better.")
+        list[str] | None,
+        typer.Option("--lower-better", metavar="NAME...", help="Metrics of which less is better."),
     ] = None,
     higher_better: Annotated[
-        list[str] | None, typer.Option("--higher-better", metavar="NAME...", help="Metrics of which more is better.")
+        list[str] | None,
+        typer.Option("--higher-better", metavar="NAME...", help="Metrics of which more is better."),
     ] = None,
     metric: Metrics = None,
-    resamples: Annotated[int, test_option("--resamples", metavar="N", min=1, help="Number of swaps.")] = 10_000,
-    seed: Annotated[int, test_option("--seed", metavar="N", min=0, help="Seed of the swaps.")] = 12345,
-    all_pairs: Annotated[bool, test_option("--all-pairs", help="Also test every pair of systems.")] = False,
+    resamples: Annotated[
+        int,
+        test_option(
+            "--resamples",
+            metavar="N",
+            min=1,
+            help="Number of swaps.",
+        ),
+    ] = 10_000,
+    seed: Annotated[
+        int,
+        test_option(
+            "--seed",
+            metavar="N",
+            min=0,
+            help="Seed of the swaps.",
+        ),
+    ] = 12345,
+    all_pairs: Annotated[
+        bool,
+        test_option(
+            "--all-pairs",
+            help="Also test every pair of systems.",
+        ),
+    ] = False,
     documents: Annotated[
-        str | None, typer.Option("--documents", metavar="FILE", help="The documents, which tests take as wholes.")
+        str | None,
+        typer.Option(
+            "--documents",
+            metavar="FILE",
+            help="The documents, which tests take as wholes.",
+        ),
     ] = None,
     by: Annotated[
-        str | None, typer.Option("--by", metavar="COLUMN", help="Also compare within each group of segments.")
+        str | None,
+        typer.Option("--by", metavar="COLUMN", help="Also compare within each group of segments."),
     ] = None,
     context_sentences: ContextSentences = None,
     margin: Annotated[
-        float | None, test_option("--margin", metavar="D", help="Also test whether a system is at most D worse.")
+        float | None,
+        test_option("--margin", metavar="D", help="Also test whether a system is at most D worse."),
     ] = None,
     worst: Annotated[
-        float | None, test_option("--worst", metavar="SCORE", help="Worst possible score, for --margin.  [default: 0]")
+        float | None,
+        test_option(
+            "--worst",
+            metavar="SCORE",
+            help="Worst possible score, for --margin.  [default: 0]",
+        ),
     ] = None,
     fail_if_worse: Annotated[
         bool, test_option("--fail-if-worse", help="Exit with 1 if a system is worse, 2 on errors.")
@@ -100,20 +169,32 @@ def compare(
         Literal["text", "json", "tsv", "latex"],
         typer.Option("--format", metavar="FORMAT", help="text, json, tsv or latex."),
     ] = "text",
-    methods: Annotated[bool, typer.Option("--methods", help="Also print a paragraph for a paper, and BibTeX.")] = False,
+    methods: Annotated[
+        bool,
+        typer.Option(
+            "--methods",
+            help="Also print a paragraph for a paper, and BibTeX.",
+        ),
+    ] = False,
     html: Html = None,
     figure: Figure = None,
     examples: Annotated[
-        int | None, typer.Option("--examples", metavar="N", min=0, help="Show the N segments that differ most.")
+        int | None,
+        typer.Option(
+            "--examples",
+            metavar="N",
+            min=0,
+            help="Show the N segments that differ most.",
+        ),
     ] = None,
     quiet: bool,
 ) -> None:
     """Compare systems, with tests of their differences.
 
-    Every system is compared with the first, the baseline; one system alone has its score with an interval. p is the
-    probability of a difference at least this large if both were equally good; * is a p below 0.05, of several systems
-    after Holm's correction. Needs the extra `evaluation`. docs/which_system.md explains the output,
-    docs/command_line.md the options.
+    Every system is compared with the first, the baseline; one system alone has its score with an
+    interval. p is the probability of a difference at least this large if both were equally good; *
+    is a p below 0.05, of several systems after Holm's correction. Needs the extra `evaluation`.
+    docs/which_system.md explains the output, docs/command_line.md the options.
 
     Examples:
         # Compare a system with a baseline, the first file
@@ -128,42 +209,57 @@ def compare(
         bertscore-onnx compare --scores old.eval new.eval --fail-if-worse
     """
     named = columns_of(columns, *_ROLES)
-    cand, ref, scores, systems = cand or [], ref or [], scores or [], _several(systems, "--systems")
+    cand = cand or []
+    ref = ref or []
+    scores = scores or []
+    systems = _several(systems, "--systems")
     from bertscore_onnx_evaluation.metric_scores import BERTSCORE, is_bertscore, metric_options
 
-    default = [] if scores and not (settings["model_type"] or settings["lang"]) else [BERTSCORE]
+    has_model = settings["model_type"] or settings["lang"]
+    default = [BERTSCORE] if has_model or not scores else []
     metrics = metrics_of(metric or default)
     has_bertscore = any(map(is_bertscore, metrics))
     if metric:
         metric_options(metrics)  # raises for an unknown metric
     if not cand and not scores:
-        raise typer.BadParameter("give the texts of the systems, or --scores.", param_hint="--cand")
+        message = "give the texts of the systems, or --scores."
+        raise typer.BadParameter(message, param_hint="--cand")
     if not ref and (len(cand) > 1 or (metrics and not cand)):
-        own = f"; if {cand[0]} has them too, -r {cand[0]}" if cand and format_of(cand[0]) != "text" else ""
-        raise typer.BadParameter(f"give at least one file of references{own}.", param_hint="--ref")
+        message = "give at least one file of references"
+        if cand and format_of(cand[0]) != "text":
+            message += f"; if {cand[0]} has them too, -r {cand[0]}"
+        raise typer.BadParameter(f"{message}.", param_hint="--ref")
     if has_bertscore:
         check_model(settings["model_type"], settings["lang"])
+    no_bertscore = "without --metric bertscore; add it"
+    no_scores = "without --scores; add it"
+    no_cand = "without --cand; add it"
+    is_for_programs = output_format in ("tsv", "latex") and not html
+    is_text = output_format == "text"
     check_effects(
-        *((option, not has_bertscore, "without --metric bertscore; add it") for option in given_settings(settings)),
-        ("--context-sentences", bool(context_sentences) and not has_bertscore, "without --metric bertscore; add it"),
-        ("--lower-better", bool(lower_better) and not scores, "without --scores; add it"),
-        ("--higher-better", bool(higher_better) and not scores, "without --scores; add it"),
-        ("--ref", bool(ref) and not cand, "without --cand; add it"),
-        ("--examples", bool(examples) and not cand, "without --cand; add it"),
-        ("--examples", bool(examples) and not html and output_format in ("tsv", "latex"), "on TSV or LaTeX"),
+        *((option, not has_bertscore, no_bertscore) for option in given_settings(settings)),
+        ("--context-sentences", bool(context_sentences) and not has_bertscore, no_bertscore),
+        ("--lower-better", bool(lower_better) and not scores, no_scores),
+        ("--higher-better", bool(higher_better) and not scores, no_scores),
+        ("--ref", bool(ref) and not cand, no_cand),
+        ("--examples", bool(examples) and not cand, no_cand),
+        ("--examples", bool(examples) and is_for_programs, "on TSV or LaTeX"),
         ("--worst", worst is not None and margin is None, "without --margin; add it"),
-        ("--methods", methods and output_format != "text", "with --format; JSON has the paragraph as methods"),
+        ("--methods", methods and not is_text, "with --format; JSON has the paragraph as methods"),
     )
     num_context = sentences_before(settings, context_sentences)
     if has_bertscore and not num_context:
         check_contexts(settings, "give --context-sentences 1 or more, with --documents")
     dialect = dialect_of(input_format)
     given = _named_files(cand, "--cand")
-    names = [*chain(*given.values()), *ref, *([documents] if documents is not None else ())]
-    sources = [*names, *scores]
+    names = [*chain.from_iterable(given.values()), *ref]
+    if documents is not None:
+        names.append(documents)
+    sources = names + scores
     check_standard_input(sources, "--cand, --ref, --documents, --scores")
     files = {name: input_file(name, (), dialect) for name in names}
-    of_scores = [input_file(name, (), dialect) for name in chain(*_named_files(scores, "--scores").values())]
+    names_of_scores = chain.from_iterable(_named_files(scores, "--scores").values())
+    of_scores = [input_file(name, (), dialect) for name in names_of_scores]
     check_tables([*files.values(), *of_scores], dialect, NO_COLUMNS if scores else named)
 
     from bertscore_onnx.errors import check_installed
@@ -171,25 +267,24 @@ def compare(
     from bertscore_onnx.scorer import BERTScorer
     from bertscore_onnx_evaluation.column_roles import Roles
     from bertscore_onnx_evaluation.report.figures import check_figure, save_figure
-    from bertscore_onnx_evaluation.score_files import WMT
     from bertscore_onnx_evaluation.systems.compare_systems import compare as compare_systems
 
     check_figure(figure)
-    needed = {"scipy": True, "sacrebleu": not all(map(is_bertscore, metrics)), "jinja2": html is not None}
-    check_installed((package for package, is_needed in needed.items() if is_needed), "evaluation", "Comparing systems")
-    candidates: Any = {name: [_read(files[one]) for one in of_name] for name, of_name in given.items()} or None
-    if len(cand) == 1 and not _has_name(cand[0]) and files[cand[0]].format != "text":  # a table by itself
-        [[candidates]] = candidates.values()
+    packages = ["scipy"]
+    if not all(map(is_bertscore, metrics)):
+        packages.append("sacrebleu")
+    if html is not None:
+        packages.append("jinja2")
+    check_installed(packages, "evaluation", "Comparing systems")
+    candidates = _candidates(cand, given, files)
     references = [_read(files[name]) for name in ref]
     units = None if documents is None else _read(files[documents])
     tables, notes, directions = _read_scores(scores, dialect)
-    if len(scores) == 1 and directions is None and not _has_name(scores[0]) and WMT not in scores[0]:
-        [(name, [table])] = tables.items()
-        roles = Roles(named)
-        if roles.of(table, "system"):  # its metric is called after the column of scores, as in several files
-            tables = {[*roles.of(table, "score"), name][0]: [table]}
-    lower, higher = [*(lower_better or ())], [*(higher_better or ())]
-    if directions is not None:
+    lower = list(lower_better or ())
+    higher = list(higher_better or ())
+    if directions is None:
+        tables = _by_column(scores, tables, Roles(named))
+    else:
         logs = tables[""]
         if not (cand or systems or baseline):
             baseline = logs.keys("system")[0]
@@ -198,12 +293,17 @@ def compare(
                 (higher if is_higher else lower).append(name)
     check_destination(html, sources, "--html")
     check_destination(figure, sources, "--figure")
+    chosen = "all" if systems == ["all"] else systems
+    verbose = False if quiet else None
+    num_examples = examples
+    if num_examples is None:
+        num_examples = 3 if html is not None or output_format == "json" else 0
     with BERTScorer(**settings) if has_bertscore else nullcontext() as scorer, _interruptible():
         comparison = compare_systems(
             candidates,
             references or None,
             scores=tables or None,
-            systems=systems if systems != ["all"] else "all",
+            systems=chosen,
             columns=named,
             lower_is_better=lower,
             higher_is_better=higher,
@@ -219,8 +319,8 @@ def compare(
             context_sentences=num_context,
             margin=margin,
             worst=worst,
-            num_examples=3 * (html is not None or output_format == "json") if examples is None else examples,
-            verbose=False if quiet else None,
+            num_examples=num_examples,
+            verbose=verbose,
         )
     if not quiet:
         for note in notes:
@@ -243,21 +343,32 @@ def compare(
 
 def _several(names: Sequence[str] | None, option: str) -> list[str] | None:
     """Return names; raise typer.BadParameter for a list in one of them."""
-    for name in names or ():
-        if "," in name and len(names or ()) == 1:
-            shown = shlex.join(part.strip() for part in name.split(","))
-            raise typer.BadParameter(f"{name!r} is one name; separate several by spaces: {shown}.", param_hint=option)
-    return None if names is None else [*names]
+    if names is None:
+        return None
+    if len(names) == 1 and "," in names[0]:
+        shown = shlex.join(name.strip() for name in names[0].split(","))
+        message = f"{names[0]!r} is one name; separate several by spaces: {shown}."
+        raise typer.BadParameter(message, param_hint=option)
+    return list(names)
 
 
 def _named_files(given: Sequence[str], option: str) -> dict[str, list[str]]:
-    """Return the files of each name: that before the =, or the file's without folder and suffix."""
+    """Return the files of each name.
+
+    The name is that before the =, or the file's without folder and suffix.
+    """
     from bertscore_onnx_evaluation.score_files import names_of_files
 
-    files = [name.partition("=")[::2] if _has_name(name) else ("", name) for name in given]
-    for position, (_, name) in enumerate(files):
-        if any(_is_same_file(name, other) for _, other in files[:position]):
-            raise typer.BadParameter(f"{name} is given twice; each file counts once.", param_hint=option)
+    files: list[tuple[str, str]] = []
+    for argument in given:
+        name = ""
+        file = argument
+        if _has_name(argument):
+            name, _, file = argument.partition("=")
+        if any(_is_same_file(file, other) for _, other in files):
+            message = f"{file} is given twice; each file counts once."
+            raise typer.BadParameter(message, param_hint=option)
+        files.append((name, file))
     stems = iter(names_of_files([file for name, file in files if not name]))
     named: dict[str, list[str]] = {}
     for name, file in files:
@@ -271,7 +382,27 @@ def _has_name(given: str) -> bool:
 
 
 def _is_same_file(name: str, other: str) -> bool:
-    return name == other or (os.path.isfile(name) and os.path.isfile(other) and Path(name).samefile(other))
+    if name == other:
+        return True
+    return os.path.isfile(name) and os.path.isfile(other) and Path(name).samefile(other)
+
+
+def _candidates(
+    given: Sequence[str],
+    named: Mapping[str, Sequence[str]],
+    files: Mapping[str, InputFile],
+) -> Any:
+    """Return the texts of systems by their names, each of one or several runs.
+
+    A single table without a name is returned by itself: it may have several systems.
+    """
+    candidates = {}
+    for name, of_name in named.items():
+        candidates[name] = [_read(files[file]) for file in of_name]
+    if len(given) == 1 and not _has_name(given[0]) and files[given[0]].format != "text":
+        [[table]] = candidates.values()
+        return table
+    return candidates or None
 
 
 def _read(file: InputFile) -> "Column | WholeTable":
@@ -282,16 +413,18 @@ def _read(file: InputFile) -> "Column | WholeTable":
     if file.format != "text":
         return read_table(file.name, file.dialect)
     with open_source(file.name) as source:
-        lines = [line for [line], _ in read_whole_rows(file.rows(source), source.title, itemgetter(0))]
+        rows = read_whole_rows(file.rows(source), source.title, itemgetter(0))
+        lines = [line for [line], _ in rows]
     return column_of_lines(source.title, lines)
 
 
 def _read_scores(
     given: Sequence[str], dialect: "Dialect"
 ) -> "tuple[dict[str, Any], list[str], dict[str, bool] | None]":
-    """Return the tables of scores by their names, notes on logs, and whether higher scores of their metrics are better.
+    """Return the tables of scores by their names, and what logs tell beside.
 
-    Logs are one table without a name, and the last is None if there are none.
+    These are notes, and whether higher scores of their metrics are better. Logs are one table
+    without a name, and the last is None if there are none.
     """
     from bertscore_onnx_evaluation.harness_logs import join_logs, read_log
     from bertscore_onnx_evaluation.score_files import read_scores
@@ -304,14 +437,33 @@ def _read_scores(
             system = name if f"{name}={file}" in given else None
             if log is None:
                 tables.setdefault(name, []).append(read_scores(file, dialect, system))
-            elif len(of_name) > 1:
-                raise typer.BadParameter(f"{file} is a log, whose runs are its epochs.", param_hint="--scores")
-            else:
-                logs.append(log if system is None else replace(log, system=system))
+                continue
+            if len(of_name) > 1:
+                message = f"{file} is a log, whose runs are its epochs."
+                raise typer.BadParameter(message, param_hint="--scores")
+            if system is not None:
+                log = replace(log, system=system)
+            logs.append(log)
     if not logs:
         return tables, [], None
     log_table, higher_is_better, notes = join_logs(logs)
     return tables | {"": log_table}, notes, higher_is_better
+
+
+def _by_column(given: Sequence[str], tables: dict[str, Any], roles: "Roles") -> dict[str, Any]:
+    """Call the metric of one long table after its column of scores.
+
+    It has this name in several files too. A file that is named, or named by WMT, keeps its name.
+    """
+    from bertscore_onnx_evaluation.score_files import WMT
+
+    if len(given) != 1 or _has_name(given[0]) or WMT in given[0]:
+        return tables
+    [(name, [table])] = tables.items()
+    if not roles.of(table, "system"):
+        return tables
+    metrics = [*roles.of(table, "score"), name]
+    return {metrics[0]: [table]}
 
 
 @contextmanager
@@ -325,28 +477,40 @@ def _interruptible() -> Iterator[None]:
 
 
 def _print_inputs(comparison: "Comparison") -> None:
-    """Print on standard error what was taken from the files, and how many segments were left out."""
+    """Print on standard error what was taken from the files.
+
+    It tells how many segments were left out too.
+    """
     for sentence in comparison.inputs:
         echo(sentence)
-    if dropped := comparison.dropped:
-        shown = ", ".join(map(str, dropped[:10])) + (", …" if len(dropped) > 10 else "")
+    dropped = comparison.dropped
+    if dropped:
+        shown = ", ".join(map(str, dropped[:10]))
+        if len(dropped) > 10:
+            shown += ", …"
         number = len(dropped) + comparison.num_segments
         echo(f"Left out {len(dropped)} of {number} segments, which some file lacks: {shown}.")
 
 
 def print_comparison(
-    comparison: "Comparison", output_format: Literal["text", "json", "tsv", "latex"], *, with_examples: bool
+    comparison: "Comparison",
+    output_format: Literal["text", "json", "tsv", "latex"],
+    *,
+    with_examples: bool,
 ) -> None:
-    """Print a comparison in a format, as text also with the segments that differ most."""
+    """Print a comparison, as text also with the segments that differ most."""
     write_utf8()
     if output_format == "json":
         print(comparison.to_json(), flush=True)
-    else:
-        print(comparison.table(output_format))
-    if output_format == "text" and with_examples:
-        for system, examples in groupby(comparison.examples, key=lambda example: example.system):
-            print(f"\nSegments on which {system} and {comparison.systems[0]} differ most:")
-            print_table([row for example in examples for row in _rows(comparison, example)], width=terminal_width())
+        return
+    print(comparison.table(output_format))
+    if output_format != "text" or not with_examples:
+        return
+    baseline = comparison.systems[0]
+    for system, examples in groupby(comparison.examples, key=attrgetter("system")):
+        print(f"\nSegments on which {system} and {baseline} differ most:")
+        rows = [row for example in examples for row in _rows(comparison, example)]
+        print_table(rows, width=terminal_width())
 
 
 def _rows(comparison: "Comparison", example: "Example") -> Iterator[tuple[str, str, str]]:
