@@ -1,7 +1,11 @@
-"""The options that several commands of evaluation have, and the columns of references that these read."""
+"""The options that several commands of evaluation have.
+
+Also the columns of references that these read.
+"""
 
 from collections.abc import Iterable, Mapping
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -18,21 +22,52 @@ if TYPE_CHECKING:
 
 Metrics = Annotated[
     list[str] | None,
-    typer.Option("--metric", metavar="NAME...", help="bertscore, bleu, chrf or ter; bleu,tokenize=zh."),
+    typer.Option(
+        "--metric",
+        metavar="NAME...",
+        help="bertscore, bleu, chrf or ter; bleu,tokenize=zh.",
+    ),
 ]
 Matchings = Annotated[
     list[str] | None,
     typer.Option(
-        "--matching", metavar="SPEC...", parser=parse_matching, help="Variants, several compared: docs/variants.md."
+        "--matching",
+        metavar="SPEC...",
+        parser=parse_matching,
+        help="Variants, several compared: docs/variants.md.",
     ),
 ]
 ContextSentences = Annotated[
-    int | None, typer.Option("--context-sentences", metavar="N", min=0, help="Preceding sentences as context.")
+    int | None,
+    typer.Option(
+        "--context-sentences",
+        metavar="N",
+        min=0,
+        help="Preceding sentences as context.",
+    ),
 ]
-TextJsonOrTsv = Annotated[Literal["text", "json", "tsv"], typer.Option("--format", help="How to print the result.")]
-Html = Annotated[str | None, typer.Option("--html", metavar="FILE", help="Write a report with charts for a browser.")]
+TextJsonOrTsv = Annotated[
+    Literal["text", "json", "tsv"],
+    typer.Option(
+        "--format",
+        help="How to print the result.",
+    ),
+]
+Html = Annotated[
+    str | None,
+    typer.Option(
+        "--html",
+        metavar="FILE",
+        help="Write a report with charts for a browser.",
+    ),
+]
 Figure = Annotated[
-    str | None, typer.Option("--figure", metavar="FILE", help="Draw it: .pdf, .svg or .png (extra `plot`).")
+    str | None,
+    typer.Option(
+        "--figure",
+        metavar="FILE",
+        help="Draw it: .pdf, .svg or .png (extra `plot`).",
+    ),
 ]
 
 test_option = partial(typer.Option, rich_help_panel="Tests")
@@ -44,19 +79,27 @@ HUMAN_COLUMNS = ("human", "human_score")
 
 def sentences_before(settings: "ScorerSettings", requested: int | None) -> int:
     """Return how many preceding sentences are the context of a segment."""
-    return requested if requested is not None else 2 * (matching_of(settings).context == "weightless")
+    if requested is not None:
+        return requested
+    return 2 if matching_of(settings).context == "weightless" else 0
 
 
 def given_settings(settings: Mapping[str, Any]) -> list[str]:
     """Return the options of the settings that differ from their defaults."""
-    names = [name for name, value in settings.items() if str(value or None) != str(SHARED[name].default or None)]
+    names = []
+    for name, value in settings.items():
+        if str(value or None) != str(SHARED[name].default or None):
+            names.append(name)
     if "idf" in names and settings["idf"] is not True:
         names[names.index("idf")] = "idf_counts"
-    return [option_name(name) for name in names]
+    return list(map(option_name, names))
 
 
 def metrics_of(specs: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return the metrics, such as of `bleu,tokenize=zh chrf`, with the arguments of sacreBLEU's class of each."""
+    """Return the metrics, such as of `bleu,tokenize=zh chrf`.
+
+    Each has the arguments of sacreBLEU's class.
+    """
     from bertscore_onnx_evaluation.metric_scores import specified_metrics
 
     try:
@@ -65,19 +108,38 @@ def metrics_of(specs: Iterable[str]) -> dict[str, dict[str, Any]]:
         raise typer.BadParameter(with_options(error), param_hint="--metric") from error
 
 
-def column_of(table: "WholeTable", columns: ColumnNames, role: str, usual: Iterable[str] = ()) -> str:
-    """Return the column of a role: the named one, or else the first of the usual ones, or of the role's name."""
+def column_of(
+    table: "WholeTable",
+    columns: ColumnNames,
+    role: str,
+    usual: Iterable[str] = (),
+) -> str:
+    """Return the column of a role.
+
+    It is the named one, or else the first of the usual ones, or of the role's name.
+    """
     return table.find(columns.get(role) or usual or role, f"--columns {role}=NAME")
 
 
-def filled_column(table: "WholeTable", columns: ColumnNames, role: str, usual: Iterable[str]) -> list[str] | None:
-    """Return the names in the column of a role, or else in the first of the usual ones that is not blank; or None."""
+def filled_column(
+    table: "WholeTable",
+    columns: ColumnNames,
+    role: str,
+    usual: Iterable[str],
+) -> list[str] | None:
+    """Return the names in the column of a role, or else in a usual one.
+
+    It is the first of the usual ones that is not blank; None without any.
+    """
     filled = [name for name in usual if name in table.names and not table.is_blank(name)]
-    return table.keys(column_of(table, columns, role, filled)) if columns(role) or filled else None
+    if not (columns(role) or filled):
+        return None
+    return table.keys(column_of(table, columns, role, filled))
 
 
 def references_of_table(table: "WholeTable", columns: ColumnNames) -> list[list[str]]:
     """Return the references of each row of a table that is held whole."""
-    names = columns.references or (REFERENCE_COLUMNS,)
-    lists = [table.lists(table.find(column, "--columns reference=NAME")) for column in names]
-    return [[text for texts in row for text in texts] for row in zip(*lists, strict=True)]
+    lists = []
+    for column in columns.references or (REFERENCE_COLUMNS,):
+        lists.append(table.lists(table.find(column, "--columns reference=NAME")))
+    return [list(chain.from_iterable(row)) for row in zip(*lists, strict=True)]
