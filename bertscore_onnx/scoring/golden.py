@@ -1,13 +1,23 @@
-"""Checks a bundle: the scores of its golden pairs, and what the inputs of a graph by others do."""
+"""Checks of a bundle.
+
+Its golden pairs have to score as in the export, and the inputs of a graph by others have to do what
+their names promise.
+"""
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from os import PathLike
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.bundle.bundle import Bundle, open_bundle
-from bertscore_onnx.bundle.manifest import SCORING_FILE, SCORING_INPUTS, SCORING_OUTPUTS, WEIGHTS_INPUT
+from bertscore_onnx.bundle.manifest import (
+    SCORING_FILE,
+    SCORING_INPUTS,
+    SCORING_OUTPUTS,
+    WEIGHTS_INPUT,
+)
 from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.encoding.encoder import Encoder, PaddedTexts, plan_batches
 from bertscore_onnx.encoding.session import HostPlace, OnnxSession
@@ -21,8 +31,9 @@ from bertscore_onnx.text.texts import bare_texts
 GOLDEN_TOLERANCES: Mapping[Precision, float] = {"fp32": 1e-5, "fp16": 2e-3, "int8": 0.05}
 """The most a golden score may differ from PyTorch's.
 
-Measured on tiny random models of every family: at most 0.001 in fp16 and 0.04 in int8; on MiniLM: 0.0001 and 0.008. A
-wrong graph is off by more, but for fp16's fusions, which the export checks in fp32.
+Measured on tiny random models of every family: at most 0.001 in fp16 and 0.04 in int8; on MiniLM:
+0.0001 and 0.008. A wrong graph is off by more, but for fp16's fusions, which the export checks in
+fp32.
 """
 
 _TOLERANCES_OF_PROVIDERS = {"bf16": 0.05}
@@ -30,56 +41,89 @@ _TOLERANCES_OF_PROVIDERS = {"bf16": 0.05}
 
 
 def golden_pipeline(folder: str | PathLike[str], *, device: object = None) -> Pipeline:
-    """Return a pipeline for the golden pairs of a bundle, after checking the digests of all its files."""
-    return Pipeline(open_bundle(folder, verify=True), device=None if device is None else str(device))
+    """Return a pipeline for the golden pairs of a bundle.
+
+    The digests of all its files are checked first.
+    """
+    return Pipeline(open_bundle(folder, verify=True), device=_device_name(device))
+
+
+def _device_name(device: object) -> str | None:
+    return None if device is None else str(device)
 
 
 def golden_difference(pipeline: Pipeline) -> float:
-    """Score a bundle's golden pairs and return the largest absolute difference from the manifest's scores.
+    """Return how far the scores of golden pairs are from the manifest's.
 
-    The pipeline must truncate long texts, as `golden_pipeline` does.
+    This is the largest absolute difference. The pipeline must truncate long texts, as
+    `golden_pipeline` does.
     """
     manifest = pipeline.manifest
     if not manifest.golden:
-        raise GoldenScoreError("The bundle has no golden scores to verify it by. Export the model again.")
-    pairs = collect_pairs([pair.candidate for pair in manifest.golden], [pair.reference for pair in manifest.golden])
-    computed = _raw_scores(pipeline, pairs, uniform(manifest))
-    expected = np.array([(pair.precision, pair.recall, pair.f1) for pair in manifest.golden])  # (pairs, 3, layers)
+        raise GoldenScoreError(
+            "The bundle has no golden scores to verify it by. Export the model again.",
+        )
+    candidates = []
+    references = []
+    scores = []
+    for pair in manifest.golden:
+        candidates.append(pair.candidate)
+        references.append(pair.reference)
+        scores.append((pair.precision, pair.recall, pair.f1))
+    computed = _raw_scores(pipeline, collect_pairs(candidates, references), uniform(manifest))
+    expected = np.array(scores)  # (pairs, 3, layers)
     return float(np.abs(computed - expected.transpose(1, 2, 0)).max())
 
 
 def difference_by_pairs(bundle: Bundle, *, device: object = None) -> float:
-    """Score a bundle's golden pairs by its scoring graph, and return the largest absolute difference from the encoder.
+    """Return how far the scoring graph's scores are from the encoder's.
 
-    Pairs with an empty text are added, and weights are uniform and then the idf in the references. The two graphs are
-    loaded one after the other, so that memory suffices.
+    This is the largest absolute difference over the bundle's golden pairs. Pairs with an empty text
+    are added, and weights are uniform and then the idf in the references. The two graphs are loaded
+    one after the other, so that memory suffices.
     """
     manifest = bundle.manifest
-    texts = [(pair.candidate, pair.reference) for pair in manifest.golden]
-    texts += [("", texts[0][1]), (texts[0][0], "")]
-    pairs = collect_pairs([candidate for candidate, _ in texts], [reference for _, reference in texts])
-    with Pipeline(bundle, device=None if device is None else str(device)) as pipeline:
+    first = manifest.golden[0]
+    candidates = [pair.candidate for pair in manifest.golden]
+    candidates += ["", first.candidate]
+    references = [pair.reference for pair in manifest.golden]
+    references += [first.reference, ""]
+    pairs = collect_pairs(candidates, references)
+    with Pipeline(bundle, device=_device_name(device)) as pipeline:
         counts = pipeline.count_documents([pairs.references])
-        tables = (uniform(manifest), idf_of_counts(counts, manifest, pipeline.tokenization))
+        idf = idf_of_counts(counts, manifest, pipeline.tokenization)
+        tables = (uniform(manifest), idf)
         expected = [_raw_scores(pipeline, pairs, weights) for weights in tables]
-        sequences, _ = pipeline.tokenizer(bare_texts(pairs.texts))  # candidates first
-    candidate, reference = np.split(np.arange(len(sequences)), 2)
-    sides = [[sequences[text] for text in texts] for texts in (candidate, reference)]
+        sequences, _ = pipeline.tokenizer(bare_texts(pairs.texts))
+    # The candidates of all pairs come first, then their references.
+    num_pairs = len(sequences) // 2
+    sides = (sequences[:num_pairs], sequences[num_pairs:])
     by_graph = _scores_by_graph(bundle, device, sides, tables)  # (tables, 3, layers, pairs)
     return float(np.abs(by_graph - np.array(expected)).max())
 
 
 def _scores_by_graph(
-    bundle: Bundle, device: object, sides: Sequence[Sequence[NDArray[np.int64]]], tables: Sequence[TokenWeights]
+    bundle: Bundle,
+    device: object,
+    sides: Sequence[Sequence[NDArray[np.int64]]],
+    tables: Sequence[TokenWeights],
 ) -> NDArray[np.float32]:
-    """Return P, R and F of pairs by the scoring graph, (tables, 3, layers, pairs), given the ids of both sides."""
-    manifest, layers = bundle.manifest, bundle.stacked_layers
+    """Return P, R and F by the scoring graph, (tables, 3, layers, pairs).
+
+    `sides` are the ids of the candidates and of the references.
+    """
+    manifest = bundle.manifest
+    layers = bundle.stacked_layers
     stacked = [layers] if layers else []
     shape: list[int | str] = [*stacked, "pairs"]
     session = OnnxSession(
-        bundle, bundle.path / SCORING_FILE, SCORING_INPUTS, dict.fromkeys(SCORING_OUTPUTS, shape), device=device
+        bundle,
+        bundle.path / SCORING_FILE,
+        SCORING_INPUTS,
+        dict.fromkeys(SCORING_OUTPUTS, shape),
+        device=device,
     )
-    lengths = np.array([[len(ids) for ids in side] for side in sides]).max(axis=0)  # (pairs,)
+    lengths = np.array([list(map(len, side)) for side in sides]).max(axis=0)  # (pairs,)
     max_tokens = session.provider.max_tokens(manifest.hidden_size) // 2  # of either side
     batches = list(plan_batches(lengths, max_tokens))
     padded = [PaddedTexts(side, batches, manifest) for side in sides]
@@ -87,23 +131,30 @@ def _scores_by_graph(
     for table_scores, weights in zip(scores, tables, strict=True):
         table = {} if weights.is_uniform else {WEIGHTS_INPUT: np.nan_to_num(weights.table)}
         for number, batch in enumerate(batches):
-            feed = dict(zip(SCORING_INPUTS, [array for side in padded for array in side.batch(number)], strict=True))
+            arrays = chain.from_iterable(side.batch(number) for side in padded)
+            feed = dict(zip(SCORING_INPUTS, arrays, strict=True))
             outputs = np.empty((3, *stacked, len(batch)), dtype=np.float32)
-            session.run(feed, [*map(HostPlace, outputs)], table)
+            session.run(feed, list(map(HostPlace, outputs)), table)
             table_scores[:, :, batch] = outputs.reshape(3, -1, len(batch))
     session.close()
     return scores
 
 
 def golden_tolerance(pipeline: Pipeline) -> float:
-    """Return the largest difference to accept, in the bundle's precision and the provider's."""
-    return max(
-        GOLDEN_TOLERANCES[pipeline.manifest.precision], _TOLERANCES_OF_PROVIDERS.get(pipeline.encoder.precision, 0.0)
-    )
+    """Return the largest difference to accept.
+
+    It is that of the bundle's precision, or of the provider's if this is larger.
+    """
+    of_bundle = GOLDEN_TOLERANCES[pipeline.manifest.precision]
+    of_provider = _TOLERANCES_OF_PROVIDERS.get(pipeline.encoder.precision, 0.0)
+    return max(of_bundle, of_provider)
 
 
 def check_golden(bundle: Bundle, encoder: Encoder) -> None:
-    """Raise a GoldenScoreError if this encoder's scores of the golden pairs differ from those in the manifest."""
+    """Raise a GoldenScoreError if an encoder scores golden pairs differently.
+
+    Their scores are compared with those in the manifest.
+    """
     pipeline = Pipeline(bundle, encoder=encoder)
     name = pipeline.manifest.model_id
     try:
@@ -115,65 +166,97 @@ def check_golden(bundle: Bundle, encoder: Encoder) -> None:
     tolerance = golden_tolerance(pipeline)
     if not difference <= tolerance:
         raise GoldenScoreError(
-            f"The golden scores of {name} differ by {difference:.1e} from those it was exported with; at most "
-            f"{tolerance:.0e} is expected in {encoder.precision}. Export the model again, or copy the bundle again."
+            f"The golden scores of {name} differ by {difference:.1e} from those it was exported "
+            f"with; at most {tolerance:.0e} is expected in {encoder.precision}. "
+            "Export the model again, or copy the bundle again."
         )
 
 
 def check_inputs(pipeline: Pipeline) -> None:
-    """Raise a GraphError if the ids and the mask of a graph by others do not do what their names promise.
+    """Raise a GraphError if inputs do not do what their names promise.
 
-    No score of the export takes part. Masked tokens behind a text must not move its vectors; they stand behind padding,
-    since convolutions may reach into that. Masking one of its tokens must move others, and another id its own vector.
+    These are the ids and the mask of a graph by others. No score of the export takes part. Masked
+    tokens behind a text must not move its vectors; they stand behind padding, since convolutions
+    may reach into that. Masking one of its tokens must move others, and another id its own vector.
     """
     manifest = pipeline.manifest
-    most = manifest.max_length or _GAP + 2 * _TOKENS
-    num = min(_TOKENS, most // 2)
-    gap = np.full(min(_GAP, most - 2 * num), manifest.pad_id)
-    ids = (manifest.vocab_size // 2 + np.arange(3 * num + 2)) % manifest.vocab_size  # away from special tokens
-    text, behind, others, spare = np.split(ids[ids != manifest.pad_id], [num, 2 * num, 3 * num])
+    length = manifest.max_length or _GAP + 2 * _TOKENS
+    num = min(_TOKENS, length // 2)
+    gap = np.full(min(_GAP, length - 2 * num), manifest.pad_id)
+    # Ids from the middle of the vocabulary are away from special tokens.
+    ids = (manifest.vocab_size // 2 + np.arange(3 * num + 2)) % manifest.vocab_size
+    text, tail, other_tail, spare = np.split(ids[ids != manifest.pad_id], [num, 2 * num, 3 * num])
     changed = np.where(np.arange(num) == 1, spare[0], text)
-    ends = [(text, behind), (text, others), (text, behind), (changed, behind)]
-    rows = np.array([np.concatenate([start, gap, end]) for start, end in ends])
+    rows = np.array(
+        [
+            np.concatenate([text, gap, tail]),
+            np.concatenate([text, gap, other_tail]),
+            np.concatenate([text, gap, tail]),  # with the second token masked
+            np.concatenate([changed, gap, tail]),
+        ],
+    )
     mask = np.zeros_like(rows)
     mask[:, :num] = 1
     mask[2, 1] = 0
-    plain, *moved = unit_vectors_of(pipeline, rows, mask)[0, :, :num]
-    by_others, by_mask, by_id = (np.linalg.norm(vectors - plain, axis=-1) for vectors in moved)  # (tokens,)
+    plain, with_other_tail, with_masked, with_changed = unit_vectors_of(
+        pipeline,
+        rows,
+        mask,
+    )[0, :, :num]
+    by_id = _distances(with_changed, plain)
     if not by_id[1] > _MOVED:
         raise GraphError(
-            "The graph's input_ids move nothing where attention_mask is 1, as if exchanged with another input, or "
-            f"the mask inverted. {_RIGHT_INPUTS}"
+            "The graph's input_ids move nothing where attention_mask is 1, as if exchanged with "
+            f"another input, or the mask inverted. {_RIGHT_INPUTS}"
         )
-    if "attention_mask" in manifest.inputs and manifest.num_layers > 0:
-        if not np.delete(by_mask, 1).max() > _MOVED:
-            raise GraphError(f"The graph ignores its attention_mask: masking a token moves no other. {_RIGHT_INPUTS}")
-        hidden = by_others.max()
-        if manifest.padding:
-            alone = unit_vectors_of(pipeline, text[None], np.ones((1, num), dtype=np.int64))[0]
-            hidden = max(hidden, np.linalg.norm(alone - plain, axis=-1).max())
-        if not hidden <= max(_STILL, golden_tolerance(pipeline)):
-            raise GraphError(
-                "The graph's attention_mask does not hide tokens: masked ones behind a text move its unit vectors by "
-                f"{hidden:.2g}, as if it were inverted, or exchanged with another input. {_RIGHT_INPUTS}"
-            )
+    if "attention_mask" not in manifest.inputs or manifest.num_layers == 0:
+        return
+
+    by_mask = _distances(with_masked, plain)
+    if not np.delete(by_mask, 1).max() > _MOVED:
+        message = "The graph ignores its attention_mask: masking a token moves no other."
+        raise GraphError(f"{message} {_RIGHT_INPUTS}")
+    hidden = _distances(with_other_tail, plain).max()
+    if manifest.padding:
+        alone = unit_vectors_of(pipeline, text[None], np.ones((1, num), dtype=np.int64))[0]
+        hidden = max(hidden, _distances(alone, plain).max())
+    if not hidden <= max(_STILL, golden_tolerance(pipeline)):
+        raise GraphError(
+            "The graph's attention_mask does not hide tokens: masked ones behind a text move its "
+            f"unit vectors by {hidden:.2g}, as if it were inverted, or exchanged with another "
+            f"input. {_RIGHT_INPUTS}"
+        )
 
 
-_TOKENS, _GAP = 8, 64
-"""The tokens of a text whose vectors are compared, and the padding behind it: more than convolutions reach over."""
+def _distances(vectors: NDArray[np.float32], plain: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return how far each vector has moved, (tokens,)."""
+    return np.linalg.norm(vectors - plain, axis=-1)
 
-_STILL, _MOVED = 1e-3, 1e-5
-"""Unit vectors that are closer than the first are the same but for rounding; a graph that ignores an input moves none,
-and any other moves them by some hundredths."""
+
+_TOKENS = 8
+"""The tokens of a text whose vectors are compared."""
+
+_GAP = 64
+"""The padding behind a text: more than convolutions reach over."""
+
+_STILL = 1e-3
+"""Unit vectors that are closer are the same but for rounding."""
+
+_MOVED = 1e-5
+"""A graph that ignores an input moves no vector; any other moves them by some hundredths."""
 
 _RIGHT_INPUTS = (
-    "Export it again with the names of its inputs in the order of the model's arguments, or the model itself with "
-    "--model."
+    "Export it again with the names of its inputs in the order of the model's arguments, or the "
+    "model itself with --model."
 )
 
 
-def unit_vectors_of(pipeline: Pipeline, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Return the vectors of texts of one length, (layers, texts, tokens, hidden)."""
+def unit_vectors_of(
+    pipeline: Pipeline,
+    ids: NDArray[np.int64],
+    mask: NDArray[np.int64],
+) -> NDArray[np.float32]:
+    """Return the vectors, (layers, texts, tokens, hidden), of texts."""
     manifest = pipeline.manifest
     vectors = np.empty((len(manifest.layers), *ids.shape, manifest.hidden_size), dtype=np.float32)
     pipeline.encoder.run_batch(ids, mask, pipeline.encoder.place(vectors))
@@ -182,5 +265,5 @@ def unit_vectors_of(pipeline: Pipeline, ids: NDArray[np.int64], mask: NDArray[np
 
 def _raw_scores(pipeline: Pipeline, pairs: Pairs, weights: TokenWeights) -> NDArray[np.float32]:
     """Return P, R and F, (3, layers, pairs)."""
-    parts = [scores for scores, _ in pipeline.score(pairs.slices(), weights)]
-    return np.stack(list(join_scores(parts, len(pipeline.manifest.layers))))
+    scores = [scores_of_slice for scores_of_slice, _ in pipeline.score(pairs.slices(), weights)]
+    return np.stack(list(join_scores(scores, len(pipeline.manifest.layers))))
