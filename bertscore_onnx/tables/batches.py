@@ -1,4 +1,7 @@
-"""Batches in the forms that engines pass: reading their columns, and putting scores beside these."""
+"""Batches in the forms that engines pass.
+
+`adapt` wraps a batch: its columns are read, and scores put beside them.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -39,8 +42,10 @@ class ScoreColumns:
     """Whether rows may have nulls, and a reason."""
 
     scores: tuple[str, ...] = SCORE_NAMES
-    """The names of the columns of precision, recall and F1, and maybe of whether a text was truncated, and of the share
-    of unknown tokens."""
+    """The names of the columns of precision, recall and F1.
+
+    Maybe also of whether a text was truncated, and of the share of unknown tokens.
+    """
 
     has_best: bool = True
     """Whether there is a column of the best reference."""
@@ -48,20 +53,39 @@ class ScoreColumns:
     @property
     def names(self) -> list[str]:
         """Their names, in order."""
-        return [*self.scores, *[BEST] * self.has_best, *[REASON] * self.may_be_null]
+        names = list(self.scores)
+        if self.has_best:
+            names.append(BEST)
+        if self.may_be_null:
+            names.append(REASON)
+        return names
 
     @property
     def may_be_null(self) -> bool:
         """Whether a row may have no scores."""
         return self.errors == "null"
 
-    def types(self, type_of: Callable[[Kind], Any], list_of: Callable[[Any], Any]) -> dict[str, Any]:
-        """Return the type of each column by its name, given those of kinds of values and, for all layers, of lists."""
-        kinds = dict(zip(self.scores, _SCORE_KINDS, strict=False)) | {BEST: "int64", REASON: "string"}
-        types = {name: type_of(kinds[name]) for name in self.names}
+    def types(
+        self,
+        type_of: Callable[[Kind], Any],
+        list_of: Callable[[Any], Any],
+    ) -> dict[str, Any]:
+        """Return the type of each column by its name.
+
+        Args:
+            type_of: returns the type of a kind of values.
+            list_of: returns the type of lists of these, for all layers.
+        """
+        kinds: dict[str, Kind] = dict(zip(self.scores, _SCORE_KINDS, strict=False))
+        kinds |= {BEST: "int64", REASON: "string"}
+        have_layers: set[str] = set()
         if self.all_layers:
-            of_layers = types.keys() & {*self.scores[: len(SCORE_NAMES)], BEST}
-            types |= {name: list_of(types[name]) for name in of_layers}
+            have_layers = {*self.scores[: len(SCORE_NAMES)], BEST}
+        types = {}
+        for name in self.names:
+            types[name] = type_of(kinds[name])
+            if name in have_layers:
+                types[name] = list_of(types[name])
         return types
 
     def fields(self) -> "list[pyarrow.Field]":
@@ -74,19 +98,36 @@ class ScoreColumns:
     def row(self, score: Score) -> list[Any]:
         """Return the values for one row with scores."""
         values = [*score, score.truncated, score.unknown][: len(self.scores)]
-        return [*values, *[score.best_reference] * self.has_best, *[None] * self.may_be_null]
+        if self.has_best:
+            values.append(score.best_reference)
+        if self.may_be_null:
+            values.append(None)
+        return values
 
     def values(self, scores: Sequence[Score], reasons: Sequence[str | None]) -> Values:
-        """Return the values for rows, from the scores of rows without a reason, and the reason of each row or None."""
-        following = map(self.row, scores)
+        """Return the values for rows.
+
+        Args:
+            scores: of the rows without a reason.
+            reasons: why a row has no scores, or None, (rows,).
+        """
+        scored = map(self.row, scores)
         nothing = [None] * (len(self.names) - 1)
-        rows = [next(following) if reason is None else [*nothing, reason] for reason in reasons]
-        return {name: [row[position] for row in rows] for position, name in enumerate(self.names)}
+        rows = []
+        for reason in reasons:
+            rows.append(next(scored) if reason is None else [*nothing, reason])
+        values: Values = {}
+        for position, name in enumerate(self.names):
+            values[name] = [row[position] for row in rows]
+        return values
 
 
 Batch = Any
-"""A mapping of column names to arrays or lists, a `pyarrow.Table` or `RecordBatch`, a frame of pandas or polars, or a
-`datasets.Dataset`."""
+"""A batch in any of its forms.
+
+It is a mapping of column names to arrays or lists, a `pyarrow.Table` or `RecordBatch`, a frame of
+pandas or polars, or a `datasets.Dataset`.
+"""
 
 
 class BatchAdapter:
@@ -101,8 +142,9 @@ class BatchAdapter:
         """Return a column as Python objects, (rows,), with lists as lists."""
         column = self._batch[name]
         if isinstance(column, str | bytes | Set | np.ma.MaskedArray):
+            shown = describe(column)
             raise InputTypeError(
-                f"The column {name!r} is {describe(column)}; expected a list, with a value for each row."
+                f"The column {name!r} is {shown}; expected a list, with a value for each row.",
             )
         return _listed(column)
 
@@ -111,19 +153,24 @@ class BatchAdapter:
         return {**self._batch, **_arrays_of(columns, values)}
 
 
+_SET_REMEDY = 'Give one of its datasets, such as `datasets["test"]`.'
 _REMEDIES = {
     "LazyFrame": "Call its `collect()` first.",
     "IterableDataset": "Read it whole, `Dataset.from_list([*dataset])`, or score it with its "
     "`map(ScoreBatch(...), batched=True)`.",
     "Series": "Give the data frame that it is a column of.",
     "list": "`pandas.DataFrame(rows)` makes one of a list of rows.",
-    **dict.fromkeys(("DatasetDict", "IterableDatasetDict"), 'Give one of its datasets, such as `datasets["test"]`.'),
+    "DatasetDict": _SET_REMEDY,
+    "IterableDatasetDict": _SET_REMEDY,
 }
 """What to do with a form that is no batch, by the name of its class."""
 
 
 def check_form(batch: Batch, title: str = "The batch") -> None:
-    """Raise InputTypeError, with the title, for what only looks like a batch, and for columns of several levels."""
+    """Raise InputTypeError, with the title, for what only looks like a batch.
+
+    A batch may have no columns of several levels either.
+    """
     if type(batch).__name__ in _REMEDIES:
         raise _no_batch(batch, title)
     levels = getattr(getattr(batch, "columns", None), "nlevels", 1)
@@ -137,14 +184,19 @@ def check_form(batch: Batch, title: str = "The batch") -> None:
 def _no_batch(batch: Batch, title: str) -> InputTypeError:
     name = type(batch).__name__
     shown = describe(batch) if isinstance(batch, str | list | None) else f"of type {name}"
-    return InputTypeError(
-        f"{title} is {shown}; expected a dict of columns, a pyarrow.Table or RecordBatch, a DataFrame of pandas "
-        f"or polars, or a datasets.Dataset. {_REMEDIES.get(name, '')}".rstrip()
+    remedy = _REMEDIES.get(name, "")
+    message = (
+        f"{title} is {shown}; expected a dict of columns, a pyarrow.Table or RecordBatch, "
+        f"a DataFrame of pandas or polars, or a datasets.Dataset. {remedy}"
     )
+    return InputTypeError(message.rstrip())
 
 
 def adapt(batch: Batch, title: str = "The batch") -> BatchAdapter:
-    """Return the adapter of a batch; raise InputTypeError, with its title, for any other form."""
+    """Return the adapter of a batch.
+
+    Raises InputTypeError, with the title, for any other form.
+    """
     check_form(batch, title)
     if isinstance(batch, Mapping):
         return BatchAdapter(batch, batch)
@@ -162,7 +214,8 @@ class _Arrow(BatchAdapter):
         scored = self._batch
         for field in columns.fields():
             scored = scored.append_column(field, pyarrow.array(values[field.name], field.type))
-        return scored.replace_schema_metadata({**(scored.schema.metadata or {}), SIGNATURE: str(signature)})
+        metadata = scored.schema.metadata or {}
+        return scored.replace_schema_metadata({**metadata, SIGNATURE: str(signature)})
 
 
 class _Pandas(BatchAdapter):
@@ -173,16 +226,27 @@ class _Pandas(BatchAdapter):
 
             types = columns.types(_NULLABLE.__getitem__, list)
             added = {name: pandas.array(array, types[name]) for name, array in added.items()}
-        return self._batch.assign(**{name: list(array) if array.ndim > 1 else array for name, array in added.items()})
+        # A column of pandas has one dimension: it holds the numbers of all layers as arrays.
+        for name, array in added.items():
+            if array.ndim > 1:
+                added[name] = list(array)
+        return self._batch.assign(**added)
 
 
 class _Polars(BatchAdapter):
     def with_scores(self, columns: ScoreColumns, values: Values, signature: Signature) -> Batch:
         import polars
 
-        kinds = {"float32": polars.Float32, "int64": polars.Int64, "bool": polars.Boolean, "string": polars.String}
+        kinds = {
+            "float32": polars.Float32,
+            "int64": polars.Int64,
+            "bool": polars.Boolean,
+            "string": polars.String,
+        }
         types = columns.types(kinds.__getitem__, polars.List)
-        added = [polars.Series(name, _listed(column), types[name]) for name, column in values.items()]
+        added = []
+        for name, column in values.items():
+            added.append(polars.Series(name, _listed(column), types[name]))
         return self._batch.with_columns(added)
 
 
@@ -239,5 +303,9 @@ _LISTS: dict[str, Callable[[Any], list[object]]] = {
 
 def _listed(column: Any) -> list[object]:
     """Return a column as Python objects, with arrays of references as lists."""
-    items = _LISTS.get(_package_of(column), list)(column)  # Arrow's have arrays where Ray keeps tensors
-    return [item.tolist() if isinstance(item, np.ndarray) else item for item in items]
+    to_list = _LISTS.get(_package_of(column), list)
+    items = []
+    for item in to_list(column):
+        # Arrow's have arrays where Ray keeps tensors.
+        items.append(item.tolist() if isinstance(item, np.ndarray) else item)
+    return items
