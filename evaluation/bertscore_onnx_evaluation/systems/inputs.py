@@ -215,6 +215,7 @@ class InputReader:
         ids = rows.ids or ()
         if len({*ids}) < len(ids):
             self._uses("several rows for a segment", table)
+            # Each system or run has a row for a segment, and repeats such values as references.
             if self.roles.of(table, "system") or self.roles.of(table, "run"):
                 rows = rows.part(_first_rows(table, ids, cells))
         return Column(table.title, rows, [cells[row] for row in rows.at], role, {role: names})
@@ -305,6 +306,7 @@ class InputReader:
         """Return the values of systems by metric; None or NaN where one has none."""
         columns = self.roles.of(table, role)
         are_columns = names is not None and {*names} <= {*table.names} and not columns
+        # Names that are columns are systems, unless the column of values has its role.
         if self.roles.of(table, "system") and not are_columns:
             return self._in_rows(table, role, names, metric)
         if names is None and role == "candidate" and columns:
@@ -394,6 +396,7 @@ class InputReader:
                 of_run = Column(system, rows, cells, role, roles, run)
                 by_system.setdefault(system, []).append(of_run)
 
+        # Each metric has to have all systems, in the order of the names.
         chosen = _chosen(names, dict.fromkeys(systems))
         found: dict[str, Systems] = {}
         for name, by_system in by_metric.items():
@@ -502,6 +505,7 @@ class InputReader:
                 continue
             runs = scores if isinstance(scores, list) else [scores]
             tables = [self.table(run, title) for run in runs]
+            # A table has systems in its columns if names are columns, and no tables themselves.
             named = self._free(tables[0]) if names == [ALL] else names or ()
             are_columns = not has_tables or bool({*named} & {*tables[0].names} - {*given})
             if are_columns or self.roles.of(tables[0], "system"):
@@ -611,6 +615,7 @@ class InputReader:
             if may_be_scores(name, [table for table in tables if name in table.names]):
                 columns.append(name)
         scores = Argument("columns", {"score": "NAME"})
+        # A column that is a metric in one table has to have numbers in all.
         for table, name in product(tables, columns):
             try:
                 table.numbers(table.find(name, ""))
@@ -852,6 +857,7 @@ def join_inputs(
     for name, runs in texts.items():
         inputs["candidate", "", name] = runs
     if texts:
+        # The table of candidates may have a column of references.
         if references is None and is_frame(candidates):
             is_by_name = reader.is_by_name(candidates, "candidate")
             references = references if is_by_name else candidates
@@ -870,6 +876,7 @@ def join_inputs(
         for number, column in enumerate(_groups_of(by, reader)):
             inputs["group", "", number] = [column]
     if documents is None:
+        # All tables have been read by now, so that any of them may have the documents.
         for number, table in enumerate(reader.with_documents(ordered)):
             column = reader.column(table, table.title, "document", list)
             inputs["document", "", number] = [column]
@@ -959,6 +966,7 @@ def _choices(joined: JoinedSegments[Input], named: Roles) -> tuple[ColumnChoice,
     by_source: dict[object, list[Column]] = {}
     for column in joined.columns:
         rows = column.rows
+        # Files without columns count only where they are of a system, and lists never.
         if rows.table is not None:
             by_source.setdefault(rows.table, []).append(column)
         elif rows.unit != "value" and column.is_of_system:
