@@ -1,6 +1,7 @@
-"""`Matching`: which tokens of a pair are matched, and what F is made of; and the published presets.
+"""Variants of BERTScore.
 
-The sources of the presets:
+A `Matching` says which tokens of a pair are matched, and what F is made of; `PRESETS` has the
+published ones. The sources of the presets:
 
 - CodeBERTScore: Zhou et al., "CodeBERTScore", EMNLP 2023, and its repository at 44106b5.
 - Doc-BERTScore: Vernikos et al., "Embarrassingly Easy Document-Level MT Metrics", WMT 2022.
@@ -26,9 +27,10 @@ MAX_BETA = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matching:
-    """How the tokens of a candidate and a reference are matched; the default is the BERTScore of the paper.
+    """How the tokens of a candidate and a reference are matched.
 
-    Two values are equal if they match alike. `str()` returns the spec that a signature prints, and `parse` reads it.
+    The default is the BERTScore of the paper. Two values are equal if they match alike. `str()`
+    returns the spec that a signature prints, and `parse` reads it.
 
     Raises:
         InputError: a field is out of its range, or conflicts with another one.
@@ -36,67 +38,90 @@ class Matching:
     """
 
     exclude: tuple[Excluded, ...] = ()
-    """Kinds of tokens that are encoded and not matched: "special" for those around a text; "punctuation",
-    "ascii-punctuation", or "code-punctuation" without the operators `+-*/&|~`; "subwords" for the tokens that continue
-    a word."""
+    """Kinds of tokens that are encoded and not matched.
+
+    "special" are those around a text; "punctuation", "ascii-punctuation", or "code-punctuation"
+    without the operators `+-*/&|~`; "subwords" are the tokens that continue a word.
+    """
 
     words: tuple[str, ...] = ()
     """Words that are not matched either, in lower case, upper case, or with a capital."""
 
     context: ContextRole = "excluded"
-    """The role of a context: "excluded" from matching, or "weightless": tokens of the text may match its tokens, which
-    have no weight of their own."""
+    """The role of a context.
+
+    It is "excluded" from matching, or "weightless": tokens of the text may match its tokens, which
+    have no weight of their own.
+    """
 
     separator: str = " "
-    """The string between a context and its text, and between the sentences of a context; `{sep}` is the model's own
-    separator token."""
+    """The string between a context and its text, and between its sentences.
+
+    `{sep}` is the model's own separator token.
+    """
 
     beta: float = 1.0
     """The weight of recall in F: (1 + β²) P R / (β² P + R)."""
 
     def __post_init__(self) -> None:
-        """Check the fields; lists become tuples, sorted and without duplicates where neither matters."""
+        """Check the fields.
+
+        Lists become tuples, sorted and without duplicates: neither matters in them.
+        """
         _check_choice("context", self.context, ContextRole)
         for name in ("exclude", "words"):
-            object.__setattr__(self, name, tuple(sorted(set(_strings(name, getattr(self, name))))))
+            strings = _strings(name, getattr(self, name))
+            object.__setattr__(self, name, tuple(sorted(set(strings))))
         for excluded in self.exclude:
             _check_choice("exclude", excluded, Excluded)
         if not isinstance(self.separator, str):
-            raise InputTypeError(f"separator is {self.separator!r}; expected a text, such as a space.")
+            raise InputTypeError(
+                f"separator is {self.separator!r}; expected a text, such as a space.",
+            )
         if isinstance(self.beta, bool) or not isinstance(self.beta, int | float):
             raise InputTypeError(f"beta is {self.beta!r}; expected a number.")
         if not 0 < self.beta <= MAX_BETA:
-            raise InputError(f"beta is {self.beta!r}; expected a number above 0, to {MAX_BETA:,}, such as 1 for F1.")
+            expected = f"a number above 0, to {MAX_BETA:,}, such as 1 for F1"
+            raise InputError(f"beta is {self.beta!r}; expected {expected}.")
         object.__setattr__(self, "beta", float(self.beta))
 
     @classmethod
-    def parse(cls, spec: str, read_lines: Callable[[str], Sequence[str]] | None = None) -> "Matching":
-        """Return the matching that a spec describes, such as `code-bert-score,beta=3` or `exclude=special+subwords`.
+    def parse(
+        cls,
+        spec: str,
+        read_lines: Callable[[str], Sequence[str]] | None = None,
+    ) -> "Matching":
+        """Return the matching that a spec describes.
 
-        A spec may begin with a preset; commas separate it from its fields, `name=value`. `+` joins several values, and
-        the separator is percent-encoded, as in a URL. `parse` reads what `str()` returns, except for words, which
-        `str()` shows as a digest.
+        Specs are such as `code-bert-score,beta=3` or `exclude=special+subwords`. A spec may begin
+        with a preset; commas separate it from its fields, `name=value`. `+` joins several values,
+        and the separator is percent-encoded, as in a URL. `parse` reads what `str()` returns,
+        except for words, which `str()` shows as a digest.
 
         Args:
             spec: the matching, as a signature prints it.
-            read_lines: returns the lines of a file, for `words=FILE`, as on the command line; without it no spec may
-                name a file.
+            read_lines: returns the lines of a file, for `words=FILE`, as on the command line;
+                without it no spec may name a file.
 
         Raises:
             InputError: the spec is malformed, or a value is out of its range.
         """
         if spec.endswith("+context"):
             raise InputError(
-                f"{spec!r} ends with +context: the texts of that signature had contexts. Leave it out, and give the "
-                "contexts with the texts."
+                f"{spec!r} ends with +context: the texts of that signature had contexts. "
+                "Leave it out, and give the contexts with the texts."
             )
-        first, *others = items = spec.split(",")
-        base = PRESETS.get(first.strip())
+        items = spec.split(",")
+        base = PRESETS.get(items[0].strip())
+        if base is not None:
+            del items[0]
         changes: dict[str, Any] = {}
-        for item in items if base is None else others:
+        for item in items:
             name, value = _field(item)
             if name in changes:
-                raise InputError(f"{spec!r} has {name} twice; give it once, with + between several values.")
+                raise InputError(
+                    f"{spec!r} has {name} twice; give it once, with + between several values.",
+                )
             changes[name] = _value(name, value, read_lines)
         return replace(base or _DEFAULT, **changes)
 
@@ -106,12 +131,21 @@ class Matching:
         return self == _DEFAULT
 
     def __str__(self) -> str:
-        """Return the shortest spec: a preset and the fields that differ from it, or the fields alone."""
+        """Return the shortest spec.
+
+        It is a preset and the fields that differ from it, or the fields alone.
+        """
         specs = []
         for name, preset in PRESETS.items():
-            values = {field.name: getattr(self, field.name) for field in fields(self)}
-            changes = [_item(field, value) for field, value in values.items() if value != getattr(preset, field)]
-            specs.append(",".join(changes if changes and preset is _DEFAULT else [name, *changes]))
+            items = []
+            for field in fields(self):
+                value = getattr(self, field.name)
+                if value != getattr(preset, field.name):
+                    items.append(_item(field.name, value))
+            # Fields that differ from the default need no name in front of them.
+            if not items or preset is not _DEFAULT:
+                items.insert(0, name)
+            specs.append(",".join(items))
         return min(specs, key=lambda spec: spec.count(","))
 
 
@@ -131,7 +165,8 @@ def _check_choice(name: str, value: object, choice: Any) -> None:
         raise InputError(f"{name} is {value!r}; expected {known}.")
 
 
-# Specs: `_item` writes a field; `_field` splits it into its name and its text, and `_value` reads the text.
+# Specs: `_item` writes a field; `_field` splits it into its name and its text, and `_value` reads
+# the text.
 
 
 def _item(name: str, value: Any) -> str:
@@ -149,33 +184,42 @@ def _item(name: str, value: Any) -> str:
 
 def _field(item: str) -> tuple[str, str]:
     name, equals, text = item.partition("=")
-    name, known = name.strip(), [field.name for field in fields(Matching)]
+    name = name.strip()
+    known = [field.name for field in fields(Matching)]
     if not equals or name not in known:
         raise InputError(
-            f"{item!r} is not a preset ({', '.join(PRESETS)}; these come first) or FIELD=VALUE, with + between several "
-            f"values. The fields are {', '.join(known)}.{meant(name, [*PRESETS, *known])}"
+            f"{item!r} is not a preset ({', '.join(PRESETS)}; these come first) or FIELD=VALUE, "
+            f"with + between several values. The fields are {', '.join(known)}."
+            f"{meant(name, [*PRESETS, *known])}"
         )
     return name, text
 
 
 def _value(name: str, text: str, read_lines: Callable[[str], Sequence[str]] | None) -> Any:
-    """Return the value of a field; what cannot be read stays a text, which `Matching` refuses."""
+    """Return the value of a field.
+
+    What cannot be read stays a text, which `Matching` refuses.
+    """
     stripped = text.strip()
     if name == "words":
         if read_lines is None:
             raise InputError(
-                f"words={stripped} names a file, or the digest of a list, and only the command line reads files. Give "
-                "the list itself: Matching(words=[...]), or dataclasses.replace(matching, words=[...])."
+                f"words={stripped} names a file, or the digest of a list, and only the command "
+                "line reads files. Give the list itself: Matching(words=[...]), or "
+                "dataclasses.replace(matching, words=[...])."
             )
-        return [line.strip() for line in read_lines(stripped) if line.strip()]
+        words = [line.strip() for line in read_lines(stripped)]
+        return list(filter(None, words))
     if name == "exclude":
         return [] if stripped == "none" else stripped.split("+")
     try:
         if name == "separator":
             return unquote(text, errors="surrogatepass")
-        return float(stripped) if name == "beta" else stripped
+        if name == "beta":
+            return float(stripped)
     except ValueError:
         return text
+    return stripped
 
 
 _DEFAULT = Matching()
@@ -193,5 +237,7 @@ def checked_matching(matching: object) -> Matching:
     if isinstance(matching, str):
         return Matching.parse(matching)
     if not isinstance(matching, Matching):
-        raise InputTypeError(f'matching is {matching!r}; expected a Matching, or a spec such as "code-bert-score".')
+        raise InputTypeError(
+            f'matching is {matching!r}; expected a Matching, or a spec such as "code-bert-score".',
+        )
     return matching
