@@ -1,9 +1,12 @@
-"""The rows of inputs, joined by segment: those of scores, texts, references and documents that have the same id.
+"""The rows of inputs, joined by segment.
 
-Joined segments stand in the natural order of their ids, so that the order of rows changes no result. Inputs without ids
-are joined by position, tables only if their other columns show that their rows are in the same order.
+Scores, texts, references and documents with the same id are of one segment. Joined segments stand
+in the natural order of their ids, so that the order of rows changes no result. Inputs without ids
+are joined by position, tables only if their other columns show that their rows are in the same
+order.
 """
 
+from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -13,19 +16,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.errors import Argument, InputError
-from bertscore_onnx.tables.joins import JoinCheck, Rows, RowsOfSegments, TablePart, lacks_segment, rows_of_segments
+from bertscore_onnx.tables.joins import (
+    JoinCheck,
+    Rows,
+    RowsOfSegments,
+    TablePart,
+    lacks_segment,
+    rows_of_segments,
+)
 from bertscore_onnx.tables.table import natural_key
 from bertscore_onnx.tables.whole_table import WholeTable
 
 Missing = Literal["raise", "drop"]
-"""How to handle a segment that some input lacks: raise an error, or leave it out for all systems."""
+"""How to handle a segment that some input lacks.
+
+An error is raised, or it is left out for all systems."""
 
 _Key = TypeVar("_Key", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """A value for each row of an input, such as the scores or the texts of a run of a system."""
+    """A value for each row of an input, such as the scores of a run."""
 
     name: str
     """The system; or the input, if it is of no system."""
@@ -47,24 +59,44 @@ class Column:
     @property
     def used(self) -> dict[str, tuple[str, ...]]:
         """The columns that were used, with those of the ids."""
-        return {**self.roles, **({} if self.rows.ids is None else {"segment": self.rows.id_columns})}
+        if self.rows.ids is None:
+            return dict(self.roles)
+        return {**self.roles, "segment": self.rows.id_columns}
 
 
 def column_of_lines(title: str, lines: Sequence[str]) -> Column:
     """Return the texts in the lines of a file."""
-    return Column(title, Rows(title, len(lines), lambda row: f"{title}, line {row + 1}", "line"), lines)
+    rows = Rows(title, len(lines), lambda row: f"{title}, line {row + 1}", "line")
+    return Column(title, rows, lines)
 
 
-def column_of_list(values: Sequence[Any], title: str, role: str, labels: Sequence[Hashable] | None = None) -> Column:
+def column_of_list(
+    values: Sequence[Any],
+    title: str,
+    role: str,
+    labels: Sequence[Hashable] | None = None,
+) -> Column:
     """Return values without ids, such as the texts of a list."""
-    rows = Rows(title, len(values), lambda row: f"{title}[{row}]", "value", id_columns=("index",), labels=labels)
+    rows = Rows(
+        title,
+        len(values),
+        lambda row: f"{title}[{row}]",
+        "value",
+        id_columns=("index",),
+        labels=labels,
+    )
     return Column(title, rows, values, role)
 
 
 def scores_of(values: Sequence[float | tuple[float, ...]]) -> NDArray[np.float64]:
-    """Return the scores of a system, (segments,), or of its runs, (runs, segments)."""
+    """Return the scores of a system or of its runs.
+
+    They are (segments,) or (runs, segments).
+    """
     scores = np.array(values, dtype=np.float64)
-    return scores.T if scores.ndim == 2 else scores
+    if scores.ndim == 2:
+        return scores.T
+    return scores
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,122 +118,193 @@ class JoinedSegments(Generic[_Key]):
 
 
 def join_segments(
-    inputs: Mapping[_Key, Sequence[Column]], missing: Missing = "raise", *, are_ids_trusted: bool = False
+    inputs: Mapping[_Key, Sequence[Column]],
+    missing: Missing = "raise",
+    *,
+    are_ids_trusted: bool = False,
 ) -> JoinedSegments[_Key]:
-    """Join the rows of inputs, each of one or several runs, by their ids, or by position if none has ids.
+    """Join the rows of inputs, each of one or several runs.
 
-    An index of pandas other than 0, 1, 2, … counts as ids if no input has a column of ids. Where segments may be
-    dropped, a score of some runs is complete: it is the mean of the runs that there are. InputError is raised for an id
-    that occurs again, for tables that may be in different orders, and for the first segment that an input lacks, unless
-    such segments are to be dropped.
+    They are joined by their ids, or by position if none has ids. An index of pandas other than
+    0, 1, 2, … counts as ids if no input has a column of ids. Where segments may be dropped, a score
+    of some runs is complete: it is the mean of the runs that there are.
+
+    InputError is raised for an id that occurs again, for tables that may be in different orders,
+    and for the first segment that an input lacks, unless such segments are to be dropped.
     """
     if missing not in get_args(Missing):
         raise InputError(f'missing is {missing!r}; expected "raise" or "drop".')
-    inputs = {key: sorted(runs, key=lambda column: natural_key(column.run)) for key, runs in inputs.items()}
-    for runs in inputs.values():
-        tables = {id(column.rows.table) for column in runs}
-        if len(tables) > 1 and any(column.run for column in runs):
-            raise InputError(
-                f"{runs[0].rows.title} has a column of runs, and is one of {len(tables)} runs; expected either."
-            )
-    inputs = _with_labels(inputs)
-    columns = [*chain.from_iterable(inputs.values())]
-    rows_of = rows_of_segments([*dict.fromkeys(column.rows for column in columns)])
-    how = {} if are_ids_trusted else _how_joined(columns, rows_of)
+    inputs = _with_labels(_in_order_of_runs(inputs))
+    columns = list(chain.from_iterable(inputs.values()))
+    rows_of = rows_of_segments(list(dict.fromkeys(column.rows for column in columns)))
+    how: dict[WholeTable, str] = {}
+    if not are_ids_trusted:
+        how = _how_joined(columns, rows_of)
 
-    names = [*rows_of[columns[0].rows]]
+    names = list(rows_of[columns[0].rows])
     if any(column.rows.ids is not None for column in columns):
-        names = sorted({*chain.from_iterable(rows_of.values())}, key=natural_key)
-    values = {key: [_values(runs, rows_of, name) for name in names] for key, runs in inputs.items()}
-    lacking = {}
+        names = sorted(set(chain.from_iterable(rows_of.values())), key=natural_key)
+    values: dict[_Key, list[tuple[Any, ...]]] = {}
+    lacking: dict[_Key, set[str | int]] = {}
     for key, runs in inputs.items():
-        lacks = all if missing == "drop" and runs[0].role == "score" else any
-        of_segments = zip(names, values[key], strict=True)
-        lacking[key] = {name for name, of_runs in of_segments if lacks(map(_is_missing, of_runs))}
+        values[key] = []
+        lacking[key] = set()
+        lacks = any
+        if missing == "drop" and runs[0].role == "score":
+            lacks = all  # the mean of the runs that there are is a score too
+        for name in names:
+            of_runs = _values(runs, rows_of, name)
+            values[key].append(of_runs)
+            if lacks(map(_is_missing, of_runs)):
+                lacking[key].add(name)
+
     dropped = set().union(*lacking.values())
+    names_dropped = tuple(name for name in names if name in dropped)
     if dropped and missing == "raise":
-        raise _incomplete(columns, rows_of, next(name for name in names if name in dropped))
+        raise _incomplete(columns, rows_of, names_dropped[0])
     if len(dropped) == len(names):
         titles = ", ".join(dict.fromkeys(column.rows.title for column in columns))
         raise InputError(f"No segment is in all of {titles}, with a value in every column.")
     kept = [position for position, name in enumerate(names) if name not in dropped]
-    return JoinedSegments(
-        tuple(names[position] for position in kept),
-        tuple(name for name in names if name in dropped),
-        {key: [_whole(of_input[position]) for position in kept] for key, of_input in values.items()},
-        lacking,
-        columns,
-        how,
-    )
+    kept_values = {}
+    for key, of_input in values.items():
+        kept_values[key] = [_whole(of_input[position]) for position in kept]
+    kept_names = tuple(names[position] for position in kept)
+    return JoinedSegments(kept_names, names_dropped, kept_values, lacking, columns, how)
 
 
-def _values(runs: Sequence[Column], rows_of: Mapping[Rows, RowsOfSegments], name: str | int) -> tuple[Any, ...]:
-    """Return the value of a segment in each run; None where a run lacks it, or NaN if it is a score."""
-    absent = np.nan if runs[0].role == "score" else None
-    rows = [(column, rows_of[column.rows].get(name)) for column in runs]
-    return tuple(absent if row is None else column.values[row] for column, row in rows)
+def _in_order_of_runs(inputs: Mapping[_Key, Sequence[Column]]) -> dict[_Key, list[Column]]:
+    """Return inputs with their runs in natural order.
+
+    InputError is raised for a column of runs in one of several tables of runs.
+    """
+    ordered = {}
+    for key, runs in inputs.items():
+        ordered[key] = sorted(runs, key=lambda column: natural_key(column.run))
+    for runs in ordered.values():
+        tables = {id(column.rows.table) for column in runs}
+        if len(tables) > 1 and any(column.run for column in runs):
+            both = f"a column of runs, and is one of {len(tables)} runs"
+            raise InputError(f"{runs[0].rows.title} has {both}; expected either.")
+    return ordered
+
+
+def _values(
+    runs: Sequence[Column],
+    rows_of: Mapping[Rows, RowsOfSegments],
+    name: str | int,
+) -> tuple[Any, ...]:
+    """Return the value of a segment in each run.
+
+    It is None where a run lacks the segment, or NaN if it is a score.
+    """
+    values: list[Any] = []
+    for column in runs:
+        row = rows_of[column.rows].get(name)
+        if row is not None:
+            values.append(column.values[row])
+        elif runs[0].role == "score":
+            values.append(np.nan)
+        else:
+            values.append(None)
+    return tuple(values)
 
 
 def _whole(values: tuple[Any, ...]) -> Any:
-    return values[0] if len(values) == 1 else values
+    if len(values) == 1:
+        return values[0]
+    return values
 
 
 def _is_missing(value: Any) -> bool:
     return value is None or bool(value != value)  # NaN
 
 
-def _with_labels(inputs: Mapping[_Key, Sequence[Column]]) -> dict[_Key, list[Column]]:
-    """Return inputs with the labels of pandas as ids, if those of some are not 0, 1, 2 and so on."""
-    rows_of_all = [*dict.fromkeys(column.rows for runs in inputs.values() for column in runs)]
+def _with_labels(inputs: Mapping[_Key, list[Column]]) -> Mapping[_Key, list[Column]]:
+    """Return inputs with the labels of pandas as ids.
+
+    They stay as they are if all labels are 0, 1, 2 and so on.
+    """
+    columns = chain.from_iterable(inputs.values())
+    rows_of_all = list(dict.fromkeys(column.rows for column in columns))
     indexed = next((rows for rows in rows_of_all if rows.is_indexed), None)
     if indexed is None:
-        return {key: [*runs] for key, runs in inputs.items()}
-    if with_ids := next((rows for rows in rows_of_all if rows.ids is not None), None):
+        return inputs
+    with_ids = next((rows for rows in rows_of_all if rows.ids is not None), None)
+    if with_ids is not None:
         raise InputError(
-            f"{indexed.title} has its ids in the index of pandas, and {with_ids.title} in a column; expected one of "
-            "these in all. Give data frames with the column of ids, or put it into the index of both."
+            f"{indexed.title} has its ids in the index of pandas, and {with_ids.title} in a "
+            "column; expected one of these in all. Give data frames with the column of ids, "
+            "or put it into the index of both."
         )
-    labelled = {rows: rows.by_label() for rows in rows_of_all}
-    return {key: [replace(column, rows=labelled[column.rows]) for column in runs] for key, runs in inputs.items()}
+    by_label = {rows: rows.by_label() for rows in rows_of_all}
+    labelled = {}
+    for key, runs in inputs.items():
+        labelled[key] = [replace(column, rows=by_label[column.rows]) for column in runs]
+    return labelled
 
 
-def _how_joined(columns: Sequence[Column], rows_of: Mapping[Rows, RowsOfSegments]) -> dict[WholeTable, str]:
-    """Return what the output says of how tables were joined; raise InputError if values contradict it."""
+def _how_joined(
+    columns: Sequence[Column],
+    rows_of: Mapping[Rows, RowsOfSegments],
+) -> dict[WholeTable, str]:
+    """Return what the output says of how tables were joined.
+
+    InputError is raised if values contradict it.
+    """
     by_table: dict[WholeTable, list[Column]] = {}
     for column in columns:
         if column.rows.table is not None:
             by_table.setdefault(column.rows.table, []).append(column)
     tables = []
     for table, of_table in by_table.items():
-        names: dict[str, set[str]] = {}
+        names: dict[str, set[str]] = defaultdict(set)
         for column in of_table:
-            for role, of_role in {column.role: (column.name,), **column.roles}.items():
-                names.setdefault(role, set()).update(of_role)
-        outputs = frozenset(names.get("candidate", ()))
-        left_out = frozenset(name for role in ("score", "system", "metric", "run") for name in names.get(role, ()))
-        parts = dict.fromkeys(column.rows for column in of_table)
-        tables.append([TablePart(table, rows, outputs, left_out) for rows in parts])
+            roles = {column.role: (column.name,), **column.roles}
+            for role, of_role in roles.items():
+                names[role].update(of_role)
+
+        # Outputs and results may differ between tables whose rows are the same segments.
+        outputs = frozenset(names["candidate"])
+        left_out = frozenset().union(*(names[role] for role in _ROLES_OF_RESULTS))
+        rows_of_table = dict.fromkeys(column.rows for column in of_table)
+        tables.append([TablePart(table, rows, outputs, left_out) for rows in rows_of_table])
     return JoinCheck(rows_of).of_tables(tables)
 
 
-def _incomplete(columns: Sequence[Column], rows_of: Mapping[Rows, RowsOfSegments], name: str | int) -> InputError:
-    """Return the error for a segment that some input lacks."""
+_ROLES_OF_RESULTS = ("score", "system", "metric", "run")
+
+
+def _incomplete(
+    columns: Sequence[Column],
+    rows_of: Mapping[Rows, RowsOfSegments],
+    name: str | int,
+) -> InputError:
+    """Return the error for a segment that an input lacks."""
     remedy = ("or leave out such segments of all systems with ", Argument("missing", "drop"), ".")
-    places = {
-        column.rows.title: column.rows.place(rows_of[column.rows][name])
-        for column in reversed(columns)
-        if name in rows_of[column.rows]
-    }
+
+    # Of several columns with one title the first one's place stays.
+    places: dict[str, str] = {}
+    for column in reversed(columns):
+        if name in rows_of[column.rows]:
+            places[column.rows.title] = column.rows.place(rows_of[column.rows][name])
     for column in columns:
         title = column.rows.title
         if title not in places:
-            first = next(iter(reversed(places.values())))
+            first = list(places.values())[-1]
             return InputError(lacks_segment(first, name, title), *remedy)
         row = rows_of[column.rows].get(name)
-        if row is None or _is_missing(column.values[row]):
-            place = places[title] if row is None else column.rows.place(row)
-            of_column = f" of {column.name!r}" if column.name != title else ""
-            of_run = f" in run {column.run!r}, which other segments have," if column.run else ""
-            of_segment = "" if isinstance(name, int) else f" for segment {name!r}"  # a position is in the place
-            return InputError(f"{place}: there is no value{of_column}{of_run}{of_segment}. Add it, ", *remedy)
+        if row is not None and not _is_missing(column.values[row]):
+            continue
+        missing = places[title]
+        if row is not None:
+            missing = column.rows.place(row)
+        missing += ": there is no value"
+        if column.name != title:
+            missing += f" of {column.name!r}"
+        if column.run:
+            missing += f" in run {column.run!r}, which other segments have,"
+        if not isinstance(name, int):  # a position is in the place
+            missing += f" for segment {name!r}"
+        return InputError(f"{missing}. Add it, ", *remedy)
     raise AssertionError(name)
