@@ -255,7 +255,6 @@ def _check_post_processor(processor: Any) -> None:
     number = 0
     for stage in stages_of(processor, "processors"):
         special = stage.get("special_tokens")
-        has_special = isinstance(special, dict)
         if stage["type"] != "TemplateProcessing":
             continue
         num_texts = 0
@@ -264,7 +263,7 @@ def _check_post_processor(processor: Any) -> None:
             if "SpecialToken" not in piece:
                 continue
             name = piece["SpecialToken"]["id"]
-            if has_special and name in special:
+            if isinstance(special, dict) and name in special:
                 number += len(special[name]["ids"])
         if num_texts > 1:
             raise ValueError("it writes a text several times")
