@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bertscore_onnx import __version__
 from bertscore_onnx.tables.table import count, listed, plural
 from bertscore_onnx_evaluation.column_roles import ColumnChoice, in_words
@@ -205,7 +208,7 @@ class ComparisonRecord:
         if self.documents:
             return ""
         scores = [metric.segment_scores for metric in self.metrics]
-        differences = []
+        differences: list[NDArray[np.float64]] = []
         for of_metric in scores:
             rows = of_metric[1:] - of_metric[0] if self._is_compared else of_metric
             differences.extend(rows)
