@@ -630,7 +630,7 @@ def _latex(
     """Return a table of metrics and sentinels, with the best value of the metrics in bold."""
     table = _measures_table(rows, tests)
     ranked = [measures for name, measures in rows.items() if name not in (*golds, *SENTINELS)]
-    columns = []
+    columns: list[Column] = []
     for heading, key, write in table.columns:
         if key.endswith("_interval"):
             columns.append((heading, key, latex_value))
