@@ -1,4 +1,7 @@
-"""The OpenAPI document, the page that shows it at `/docs`, and the page to try the server."""
+"""OpenAPI document and pages of the server.
+
+One page shows the document at `/docs`; the other lets a person try the server.
+"""
 
 import base64
 import hashlib
@@ -28,25 +31,43 @@ from bertscore_onnx_service.http.errors import ErrorBody
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
-_STRUCTS = (PairBody, ScoreBody, ScoreValue, ScoreAnswer, MatchBody, MatchAnswer, ModelList, Health, ErrorBody)
+Document = dict[str, Any]
+
+_STRUCTS = (
+    PairBody,
+    ScoreBody,
+    ScoreValue,
+    ScoreAnswer,
+    MatchBody,
+    MatchAnswer,
+    ModelList,
+    Health,
+    ErrorBody,
+)
 
 
-def openapi_document(*, needs_key: bool) -> dict[str, Any]:
+def openapi_document(*, needs_key: bool) -> Document:
     """Return the OpenAPI 3.1 document of a server with keys or without.
 
-    The file openapi.json describes the endpoints; the schemas of their bodies are made from the structs.
+    The file openapi.json describes the endpoints; the schemas of their bodies are made from the
+    structs.
     """
-    document: dict[str, Any] = msgspec.json.decode(files(__package__).joinpath("openapi.json").read_bytes())
+    content = files(__package__).joinpath("openapi.json").read_bytes()
+    document: Document = msgspec.json.decode(content)
     document["info"]["version"] = __version__
-    _, components = msgspec.json.schema_components(_STRUCTS, ref_template="#/components/schemas/{name}")
-    document["components"]["schemas"] = components
+    reference = "#/components/schemas/{name}"
+    _, schemas = msgspec.json.schema_components(_STRUCTS, ref_template=reference)
+    document["components"]["schemas"] = schemas
     if not needs_key:
         _remove_keys(document)
     return document
 
 
-def _remove_keys(document: dict[str, Any]) -> None:
-    del document["security"], document["components"]["securitySchemes"], document["components"]["responses"]["NoKey"]
+def _remove_keys(document: Document) -> None:
+    """Remove all that tells of keys."""
+    del document["security"]
+    del document["components"]["securitySchemes"]
+    del document["components"]["responses"]["NoKey"]
     for methods in document["paths"].values():
         for operation in methods.values():
             operation.pop("security", None)
@@ -66,7 +87,8 @@ def openapi_endpoint(*, needs_key: bool) -> Endpoint:
 def docs_endpoint(*, needs_key: bool) -> Endpoint:
     """Return the endpoint of the OpenAPI document as a page."""
     body = docs_html(openapi_document(needs_key=needs_key))
-    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+    viewport = "width=device-width, initial-scale=1"
+    head = f'<meta charset="utf-8"><meta name="viewport" content="{viewport}">'
     title = "<title>bertscore-onnx: the HTTP interface</title>"
     style = f"""{_page_file("style.css")}
 h2 code {{ font-size: 1rem; }}
@@ -75,15 +97,18 @@ section {{ overflow-x: auto; }}
 th, td {{ padding: .1rem 1rem .1rem 0; text-align: left; vertical-align: top; }}
 a {{ color: var(--accent); }}
 """
-    content = (
-        f'<!doctype html><html lang="en"><head>{head}{title}<style></style></head><body><main>{body}</main></body>'
-    )
-    return _html_endpoint(content, style)
+    page = f"<head>{head}{title}<style></style></head><body><main>{body}</main></body>"
+    markup = f'<!doctype html><html lang="en">{page}'
+    return _html_endpoint(markup, style)
 
 
 def page_endpoint() -> Endpoint:
-    """Return the endpoint of the page, where a person types two sentences and sees their tokens match."""
-    return _html_endpoint(_page_file("index.html"), _page_file("style.css") + MATCH_STYLE, _page_file("script.js"))
+    """Return the endpoint of the page to try the server.
+
+    A person types two sentences there and sees their tokens match.
+    """
+    style = _page_file("style.css") + MATCH_STYLE
+    return _html_endpoint(_page_file("index.html"), style, _page_file("script.js"))
 
 
 def _page_file(name: str) -> str:
@@ -91,9 +116,10 @@ def _page_file(name: str) -> str:
 
 
 def _html_endpoint(markup: str, style: str, script: str = "") -> Endpoint:
-    """Return the endpoint of a page, which is sent as one file and loads nothing from elsewhere.
+    """Return the endpoint of a page.
 
-    The browser runs this script and this style and no other.
+    The page is sent as one file and loads nothing from elsewhere. The browser runs this script and
+    this style and no other.
     """
     content = markup.replace("<style></style>", f"<style>{style}</style>")
     content = content.replace("<script></script>", f"<script>{script}</script>")
@@ -120,64 +146,87 @@ def _html_endpoint(markup: str, style: str, script: str = "") -> Endpoint:
 
 
 def _digest(text: str) -> str:
-    """Return the source of an inline style or script in a Content-Security-Policy."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+    """Return the name of an inline style or script in the policy."""
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
 # The page at `/docs`.
 
-Document = dict[str, Any]
-
 
 def docs_html(document: Document) -> str:
-    """Return the body of the page: every endpoint with an example, and the fields of every schema it uses."""
-    endpoints = [
-        _endpoint(document, method.upper(), path, operation)
-        for path, methods in document["paths"].items()
-        for method, operation in methods.items()
-    ]
-    schemas = [_schema(name, schema) for name, schema in document["components"]["schemas"].items()]
+    """Return the body of the page.
+
+    It shows every endpoint with an example, and the fields of every schema that these use.
+    """
+    sections = []
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            sections.append(_endpoint(document, method.upper(), path, operation))
+    sections.append("<h2>Fields</h2>")
+    for name, schema in document["components"]["schemas"].items():
+        sections.append(_schema(name, schema))
     intro = (
         f"<h1>bertscore-onnx {escape(document['info']['version'])}</h1>"
         f"<p class='soft'>{escape(document['info']['description'])} For programs, the same is in "
         "<a href='openapi.json'>openapi.json</a>; <a href='./'>a page</a> scores two texts.</p>"
     )
-    return "\n".join([intro, *endpoints, "<h2>Fields</h2>", *schemas])
+    return "\n".join([intro, *sections])
 
 
 def _endpoint(document: Document, method: str, path: str, operation: Document) -> str:
-    parts = [f"<section><h2><code>{method} {escape(path)}</code></h2><p>{escape(operation['summary'])}.</p>"]
+    """Return the section of an endpoint, with its bodies and answers."""
+    summary = escape(operation["summary"])
+    section = f"<section><h2><code>{method} {escape(path)}</code></h2><p>{summary}.</p>"
     if "description" in operation:
-        parts.append(f"<p>{_prose(operation['description'])}</p>")
-    for kind, content in operation.get("requestBody", {}).get("content", {}).items():
-        parts.append(f"<h3>Body: <code>{escape(kind)}</code> {_type(content.get('schema', {}))}</h3>")
-        if "example" in content:
-            example = content["example"]
-            text = example if isinstance(example, str) else json.dumps(example, indent=2, ensure_ascii=False)
-            parts.append(f"<pre><code>{escape(text)}</code></pre>")
-    rows = []
+        section += f"<p>{_prose(operation['description'])}</p>"
+    for media_type, content in operation.get("requestBody", {}).get("content", {}).items():
+        section += _body(media_type, content)
+    rows = ""
     for status, answer in operation["responses"].items():
-        response = document["components"]["responses"].get(answer.get("$ref", "").rpartition("/")[2], answer)
-        schemas = {_type(content.get("schema", {})) for content in response.get("content", {}).values()}
-        rows.append(f"<tr><th>{status}</th><td>{_prose(response['description'])} {' '.join(sorted(schemas))}</td></tr>")
-    return "".join([*parts, f"<h3>Answers</h3><table>{''.join(rows)}</table></section>"])
+        rows += _answer(document, status, answer)
+    return f"{section}<h3>Answers</h3><table>{rows}</table></section>"
+
+
+def _body(media_type: str, content: Document) -> str:
+    """Return the type of a body, and its example if there is one."""
+    body_type = _type(content.get("schema", {}))
+    heading = f"<h3>Body: <code>{escape(media_type)}</code> {body_type}</h3>"
+    if "example" not in content:
+        return heading
+    example = content["example"]
+    if not isinstance(example, str):
+        example = json.dumps(example, indent=2, ensure_ascii=False)
+    return f"{heading}<pre><code>{escape(example)}</code></pre>"
+
+
+def _answer(document: Document, status: str, answer: Document) -> str:
+    """Return the row of an answer, which may be a `$ref` to a shared one."""
+    name = answer.get("$ref", "").rpartition("/")[2]
+    response = document["components"]["responses"].get(name, answer)
+    contents = response.get("content", {}).values()
+    types = {_type(content.get("schema", {})) for content in contents}
+    description = f"{_prose(response['description'])} {' '.join(sorted(types))}"
+    return f"<tr><th>{status}</th><td>{description}</td></tr>"
 
 
 def _schema(name: str, schema: Document) -> str:
+    """Return the section of a schema, with a row for each of its fields."""
     required = schema.get("required", ())
-    rows = (
-        f"<tr><th><code>{escape(field)}{'' if field in required else ' (optional)'}</code></th><td>{_type(form)}</td>"
-        f"<td>{_prose(form.get('description', ''))}</td></tr>"
-        for field, form in schema.get("properties", {}).items()
-    )
-    return (
-        f"<section id='{escape(name)}'><h3>{escape(name)}</h3><p>{_prose(schema.get('description', ''))}</p>"
-        f"<table>{''.join(rows)}</table></section>"
-    )
+    title = escape(name)
+    description = _prose(schema.get("description", ""))
+    rows = ""
+    for field, form in schema.get("properties", {}).items():
+        note = "" if field in required else " (optional)"
+        meaning = _prose(form.get("description", ""))
+        rows += f"<tr><th><code>{escape(field)}{note}</code></th><td>{_type(form)}</td>"
+        rows += f"<td>{meaning}</td></tr>"
+    heading = f"<h3>{title}</h3><p>{description}</p>"
+    return f"<section id='{title}'>{heading}<table>{rows}</table></section>"
 
 
 def _type(form: Document) -> str:
-    """Return the type of a JSON schema in words; a type with a name links to its fields."""
+    """Return the type of a JSON schema in words, with links to fields."""
     if "$ref" in form:
         name = escape(form["$ref"].rpartition("/")[2])
         return f"<a href='#{name}'>{name}</a>"
@@ -190,5 +239,8 @@ def _type(form: Document) -> str:
 
 def _prose(text: str) -> str:
     """Return a text as HTML, with code in backticks."""
-    parts = escape(text).split("`")
-    return "".join(f"<code>{part}</code>" if place % 2 else part for place, part in enumerate(parts))
+    pieces = escape(text).split("`")
+    # Every second piece stands between backticks.
+    for position in range(1, len(pieces), 2):
+        pieces[position] = f"<code>{pieces[position]}</code>"
+    return "".join(pieces)
