@@ -1,4 +1,8 @@
-"""The input files of a job: their columns and rows before anything is scored, and batches of their rows."""
+"""Input files of a job.
+
+`find_inputs` finds the files, `inspect_table` looks at columns and rows before anything is scored,
+and `read_rows` yields batches of rows.
+"""
 
 import glob
 import json
@@ -35,7 +39,14 @@ from bertscore_onnx.tables.readers import (
     parquet_errors,
     read_batches,
 )
-from bertscore_onnx.tables.sources import Dialect, InputFormat, Source, format_of, open_source, refuse_other_formats
+from bertscore_onnx.tables.sources import (
+    Dialect,
+    InputFormat,
+    Source,
+    format_of,
+    open_source,
+    refuse_other_formats,
+)
 
 if TYPE_CHECKING:
     import pyarrow
@@ -43,53 +54,77 @@ if TYPE_CHECKING:
 _KEPT = Argument("columns", option="--keep NAME...")
 """The argument that names the columns to keep."""
 
+_ENDINGS = ".parquet, .jsonl, .csv or .tsv"
+"""The endings of the names of inputs, for messages."""
+
 
 def find_inputs(names: Sequence[str]) -> list[str]:
-    """Return the files in the order of the names; the files of a pattern or a folder in the order of theirs.
+    """Return the files that the names stand for, in their order.
 
-    In patterns `**` stands for folders. Folders stand for the Parquet, JSON lines, CSV and TSV files in them whose
-    names do not begin with `.` or `_`. InputError is raised for a name without files, and for a file that occurs twice.
+    The files of a pattern or a folder are in the order of their names. In patterns `**` stands for
+    folders. Folders stand for the Parquet, JSON lines, CSV and TSV files in them whose names do not
+    begin with `.` or `_`.
+
+    InputError is raised for a name without files, and for a file that occurs twice.
     """
     if not names:
         raise InputError("There are no inputs; expected one file at least.")
-    files = [file for name in names for file in _files_of(name)]
-    first: dict[str, str] = {}
+    files: list[str] = []
+    for name in names:
+        files += _files_of(name)
+
+    first_names: dict[str, str] = {}
     for file in files:
-        earlier = first.setdefault(os.path.realpath(file), file)
-        if earlier is not file:
-            raise InputError(f"{file} is given twice, the first time as {earlier}. Give each file once.")
+        first = first_names.setdefault(os.path.realpath(file), file)
+        if first is not file:
+            error = f"{file} is given twice, the first time as {first}. Give each file once."
+            raise InputError(error)
     return files
 
 
 def _files_of(name: str) -> list[str]:
+    """Return the files of a folder or of a pattern, or the file itself."""
     if "://" in name:
         raise InputError(
             f"{name} is not a path on this machine. Mount it; or use `score_dataset` of "
-            "bertscore_onnx_service.jobs.ray or `score_dataframe` of bertscore_onnx_service.jobs.spark, whose engines "
-            "read such URLs themselves."
+            "bertscore_onnx_service.jobs.ray or `score_dataframe` of "
+            "bertscore_onnx_service.jobs.spark, whose engines read such URLs themselves."
         )
     if os.path.isdir(name):
-        files = [str(file) for file in sorted(Path(name).iterdir()) if file.name[0] not in "._" and file.is_file()]
-        files = [file for file in files if format_of(file) != "text"]
-        if not files:
-            raise InputError(f"The folder {name} has no file that ends in .parquet, .jsonl, .csv or .tsv.")
-        return files
+        return _files_in(name)
     if os.path.lexists(name) or not glob.has_magic(name):
         return [name]
-    files = sorted(file for file in glob.glob(name, recursive=True) if not os.path.isdir(file))  # noqa: PTH207 -- absolute too
+
+    paths = sorted(glob.glob(name, recursive=True))  # noqa: PTH207 -- absolute too
+    files = [path for path in paths if not os.path.isdir(path)]
     if not files:
         raise InputError(f"No file matches the pattern {name}; expected at least one.")
     return files
 
 
+def _files_in(folder: str) -> list[str]:
+    """Return the files of a folder that are tables and not hidden."""
+    files = []
+    for path in sorted(Path(folder).iterdir()):
+        is_hidden = path.name[0] in "._"
+        if not is_hidden and path.is_file() and format_of(str(path)) != "text":
+            files.append(str(path))
+    if not files:
+        raise InputError(f"The folder {folder} has no file that ends in {_ENDINGS}.")
+    return files
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The settings of a job that determine its output, beside the inputs and the signature of the scores."""
+    """The settings of a job.
+
+    They determine its output, beside the inputs and the signature of the scores.
+    """
 
     candidate: str | None
     """The column of candidates; None for the one with a usual name."""
 
     reference: str | tuple[str, ...] | None
-    """The column of references, or several; None for the one with a usual name."""
+    """The column of references, or several; None for one with a usual name."""
 
     context: str | None
     """The column of contexts, if there is one."""
@@ -109,25 +144,37 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     delimiter: str | None
 
     def text_columns(self) -> list[Column]:
-        """Return the columns of candidates, of references, and of contexts if there are any."""
-        names = (self.reference,) if isinstance(self.reference, str) else self.reference
-        references = [(name,) for name in names] if names else [REFERENCE_COLUMNS]
+        """Return the columns of the texts.
+
+        They are the columns of candidates, of references, and of contexts if there are any.
+        """
         candidates = (self.candidate,) if self.candidate else CANDIDATE_COLUMNS
-        return [
-            Column(candidates, _role("candidate")),
-            *(Column(names, _role("reference"), may_hold_lists=True) for names in references),
-            *([] if self.context is None else [context_column(self.context, _role("context"))]),
-        ]
+        columns = [Column(candidates, _role("candidate"))]
+
+        references = [REFERENCE_COLUMNS]
+        if isinstance(self.reference, str):
+            references = [(self.reference,)]
+        elif self.reference:
+            references = [(name,) for name in self.reference]
+        for names in references:
+            columns.append(Column(names, _role("reference"), may_hold_lists=True))
+
+        if self.context is not None:
+            columns.append(context_column(self.context, _role("context")))
+        return columns
 
     def kept_columns(self, names: Sequence[str], added: Sequence[str], title: str) -> list[str]:
-        """Return the columns to keep; raise InputError if one is missing, there twice, or called like an added one."""
-        if self.columns is None:
-            kept = list(names)
-        else:
+        """Return the columns to keep.
+
+        InputError is raised if one is missing, there twice, or called like an added one.
+        """
+        kept = list(names)
+        if self.columns is not None:
             kept = [Column((name,), _KEPT).find(names, title) for name in self.columns]
-        twice = [name for name in kept if kept.count(name) > 1]
-        if twice:
-            raise InputError(f"{title}: there are several columns {twice[0]!r}. Name those to keep in ", _KEPT, ".")
+        for name in kept:
+            if kept.count(name) > 1:
+                several = f"{title}: there are several columns {name!r}. "
+                raise InputError(f"{several}Name those to keep in ", _KEPT, ".")
         check_free(kept, added, title, ("name the columns to keep in ", _KEPT))
         return kept
 
@@ -149,54 +196,75 @@ class InputTable:
 
     format: InputFormat
     stamp: FileStamp
-    """Its stamp before it was first read: all rows are read from a file with this stamp."""
+    """Its stamp before it was first read.
+
+    All rows are read from a file with this stamp.
+    """
 
     sha256: str
     rows: int
     texts: tuple[str, ...]
-    """The columns of the texts: of candidates, of references, and of contexts if there are any."""
+    """The columns of candidates, of references, and of contexts if any."""
 
     schema: "pyarrow.Schema"
     """The schema of the columns to keep."""
 
     def references(self, settings: Settings) -> tuple[str, ...]:
         """Return the columns of references."""
-        return self.texts[1:] if settings.context is None else self.texts[1:-1]
+        if settings.context is None:
+            return self.texts[1:]
+        return self.texts[1:-1]
 
 
 def inspect_table(name: str, settings: Settings, added: Sequence[str]) -> InputTable:
-    """Inspect a file before its rows are scored: a text file is read to its end, of Parquet the footer.
+    """Inspect a file before its rows are scored.
 
-    InputError is raised if it cannot be read, or if a column is missing, is not of texts, or is called like one of the
-    columns that are added.
+    A text file is read to its end, of Parquet the footer. InputError is raised if it cannot be
+    read, or if a column is missing, is not of texts, or is called like one of the columns that are
+    added.
     """
     refuse_other_formats(name)
-    path, kind = os.path.abspath(name), format_of(name)
+    path = os.path.abspath(name)
+    kind = format_of(name)
     if kind == "text":
-        raise InputError(
-            f"{name}: expected a name that ends in .parquet, .jsonl, .csv or .tsv, the last three also with .gz."
-        )
+        endings = f"{_ENDINGS}, the last three also with .gz"
+        raise InputError(f"{name}: expected a name that ends in {endings}.")
     try:
         if os.path.exists(path) and not os.path.isfile(path):
-            raise InputError(f"{name} is a pipe or a device, and inputs are read several times. Write it to a file.")
-        stamp, sha256 = file_stamp(path), file_digest(Path(path))
+            advice = "inputs are read several times. Write it to a file."
+            raise InputError(f"{name} is a pipe or a device, and {advice}")
+        stamp = file_stamp(path)
+        sha256 = file_digest(Path(path))
     except OSError as error:
-        raise InputError(f"Cannot read {name!r} ({error.strerror}). Check the name and its permissions.") from error
-    if kind == "parquet":
-        import pyarrow
+        reason = f"Cannot read {name!r} ({error.strerror})."
+        raise InputError(f"{reason} Check the name and its permissions.") from error
 
-        with open_source(path, title=name) as source, parquet_errors(lambda: name), open_parquet(source.raw()) as file:
-            rows, schema = file.metadata.num_rows, file.schema_arrow
-        texts = find_texts(schema, settings.text_columns(), name)
-        kept = settings.kept_columns(schema.names, added, name)
-        schema = pyarrow.schema([schema.field(column) for column in kept])
-    else:
-        with open_source(path, title=name) as source:
-            rows, texts, schema = _inspect_rows(_text_table(source, kind, settings), settings, added, name)
+    with open_source(path, title=name) as source:
+        if kind == "parquet":
+            rows, texts, schema = _inspect_parquet(source.raw(), settings, added, name)
+        else:
+            table = _text_table(source, kind, settings)
+            rows, texts, schema = _inspect_rows(table, settings, added, name)
     return InputTable(name, path, kind, stamp, sha256, rows, tuple(texts), schema)
 
 
+def _inspect_parquet(
+    opened: BufferedIOBase, settings: Settings, added: Sequence[str], title: str
+) -> tuple[int, list[str], "pyarrow.Schema"]:
+    """Return the rows, the columns of texts, and the schema to keep."""
+    import pyarrow
+
+    with parquet_errors(lambda: title), open_parquet(opened) as file:
+        rows = file.metadata.num_rows
+        schema = file.schema_arrow
+    texts = find_texts(schema, settings.text_columns(), title)
+    kept = settings.kept_columns(schema.names, added, title)
+    fields = [schema.field(name) for name in kept]
+    return rows, texts, pyarrow.schema(fields)
+
+
 def _text_table(source: Source, kind: InputFormat, settings: Settings) -> TableReader:
+    """Open a CSV, TSV or JSON lines file as a table."""
     dialect = Dialect(settings.has_header, settings.has_quotes, settings.delimiter)
     return open_table(source, kind, dialect, keep_faults=settings.errors == "null")
 
@@ -204,28 +272,44 @@ def _text_table(source: Source, kind: InputFormat, settings: Settings) -> TableR
 def _inspect_rows(
     table: TableReader, settings: Settings, added: Sequence[str], title: str
 ) -> tuple[int, list[str], "pyarrow.Schema"]:
-    """Read a text file to its end, and return its number of rows, the columns of texts, and the schema to keep.
+    """Read a text file to its end, and find its columns.
 
-    In CSV and TSV all columns are strings. In JSON lines types follow from the values, and a file without rows has
+    Returns its number of rows, the columns of texts, and the schema to keep. In CSV and TSV all
+    columns are strings. In JSON lines types follow from the values, and a file without rows has
     just the columns of texts.
     """
     import pyarrow
 
     columns = settings.text_columns()
+    rows = 0
     if table.names is not None:
         texts = [column.find(table.names, table.place, table.advice) for column in columns]
         kept = settings.kept_columns(table.names, added, title)
-        schema = pyarrow.schema([(name, pyarrow.string()) for name in kept])
-        return sum(map(len, read_batches(table, MAX_ROWS, MAX_BATCH_SIZE))), texts, schema
-    rows, types = 0, JsonTypes(title)
+        schema = pyarrow.schema(dict.fromkeys(kept, pyarrow.string()))
+        for records in read_batches(table, MAX_ROWS, MAX_BATCH_SIZE):
+            rows += len(records)
+        return rows, texts, schema
+
+    # Each record of JSON lines has its own names: which columns there are is known at the end.
+    types = JsonTypes(title)
     for records in read_batches(table, MAX_ROWS, MAX_BATCH_SIZE):
         rows += len(records)
         types.add(records)
     names = types.names or [column.names[0] for column in columns]
     texts = [column.find(names, title) for column in columns]
-    kept = settings.kept_columns(names, added, title) if types.names else names
-    remedy = ("Name the columns to keep in ", _KEPT, ", without this one, or make its values alike.")
-    fields = [(name, types.of_texts(name) if name in texts else types.of(name, remedy)) for name in kept]
+    kept = names
+    if types.names:
+        kept = settings.kept_columns(names, added, title)
+
+    remedy = (
+        "Name the columns to keep in ",
+        _KEPT,
+        ", without this one, or make its values alike.",
+    )
+    fields = []
+    for name in kept:
+        field_type = types.of_texts(name) if name in texts else types.of(name, remedy)
+        fields.append((name, field_type))
     return rows, texts, pyarrow.schema(fields)
 
 
@@ -237,21 +321,31 @@ def check_unchanged(table: InputTable) -> None:
         is_changed = True
     if is_changed:
         raise InputError(
-            f"{table.name} has changed since the job began. The parts that are complete have the scores of the file "
-            "as it was: restore it and start the job again to resume it, or score the new file into another folder."
+            f"{table.name} has changed since the job began. The parts that are complete have the "
+            "scores of the file as it was: restore it and start the job again to resume it, or "
+            "score the new file into another folder."
         )
 
 
 # Batches of rows: where they are cut depends on the file alone.
 
 RawBatch = Any
-"""Consecutive rows: a `pyarrow.RecordBatch`, or a list of records; both have a length and slices."""
+"""Consecutive rows: a `pyarrow.RecordBatch`, or a list of records.
+
+Both have a length and slices.
+"""
 
 
-def read_rows(table: InputTable, settings: Settings, start: int, stop: int) -> Iterator[tuple[int, RawBatch]]:
-    """Yield batches with the number of their first row, among them all rows from `start` up to `stop`.
+def read_rows(
+    table: InputTable,
+    settings: Settings,
+    start: int,
+    stop: int,
+) -> Iterator[tuple[int, RawBatch]]:
+    """Yield batches with the number of their first row.
 
-    InputError is raised if the file is damaged, or not the inspected file.
+    All rows from `start` up to `stop` are among them. InputError is raised if the file is damaged,
+    or not the inspected file.
     """
     check_unchanged(table)
     try:
@@ -260,7 +354,8 @@ def read_rows(table: InputTable, settings: Settings, start: int, stop: int) -> I
                 yield from _read_parquet(source.raw(), table, start, stop)
                 return
             first = 0
-            for records in read_batches(_text_table(source, table.format, settings), MAX_ROWS, MAX_BATCH_SIZE):
+            reader = _text_table(source, table.format, settings)
+            for records in read_batches(reader, MAX_ROWS, MAX_BATCH_SIZE):
                 yield first, records
                 first += len(records)
                 if first >= stop:
@@ -270,8 +365,13 @@ def read_rows(table: InputTable, settings: Settings, start: int, stop: int) -> I
         raise
 
 
-def _read_parquet(opened: BufferedIOBase, table: InputTable, start: int, stop: int) -> Iterator[tuple[int, RawBatch]]:
-    """Yield the batches of the row groups with the rows; each group begins a batch."""
+def _read_parquet(
+    opened: BufferedIOBase,
+    table: InputTable,
+    start: int,
+    stop: int,
+) -> Iterator[tuple[int, RawBatch]]:
+    """Yield the batches with the rows; each row group begins a batch."""
     names = list(dict.fromkeys([*table.schema.names, *table.texts]))
     first = 0
     with parquet_errors(lambda: table.name), open_parquet(opened) as file:
@@ -279,8 +379,16 @@ def _read_parquet(opened: BufferedIOBase, table: InputTable, start: int, stop: i
             group = file.metadata.row_group(number)
             end = first + group.num_rows
             if first < stop and start < end:
-                size = max(1, min(MAX_ROWS, MAX_BATCH_SIZE * group.num_rows // max(1, group.total_byte_size)))
-                for batch in file.iter_batches(size, row_groups=[number], columns=names, use_threads=False):
+                # As many rows as have about the size of a batch, if all rows are of one size.
+                rows = MAX_BATCH_SIZE * group.num_rows // max(1, group.total_byte_size)
+                size = max(1, min(MAX_ROWS, rows))
+                batches = file.iter_batches(
+                    size,
+                    row_groups=[number],
+                    columns=names,
+                    use_threads=False,
+                )
+                for batch in batches:
                     check_row_sizes(batch, table.name, first)
                     yield first, batch
                     first += len(batch)
@@ -288,9 +396,16 @@ def _read_parquet(opened: BufferedIOBase, table: InputTable, start: int, stop: i
 
 
 def values_of(batch: RawBatch, name: str) -> list[object]:
-    """Return the values of a column, (rows,): None where a record lacks it, and a row that cannot be read itself."""
+    """Return the values of a column, (rows,).
+
+    A value is None where a record lacks it. A row that cannot be read stands for its value.
+    """
     if isinstance(batch, list):
-        return [record if isinstance(record, UnreadableRow) else record.get(name) for record in batch]
+        values = []
+        for record in batch:
+            is_readable = not isinstance(record, UnreadableRow)
+            values.append(record.get(name) if is_readable else record)
+        return values
     column = batch.column(name)
     try:
         return column.to_pylist()
@@ -307,19 +422,26 @@ def _value_of(value: "pyarrow.Scalar") -> object:
 
 
 def kept_batch(batch: RawBatch, table: InputTable) -> "pyarrow.RecordBatch":
-    """Return the columns to keep, in the types of the table; raise InputError if a value does not have its type."""
+    """Return the columns to keep, in the types of the table.
+
+    InputError is raised if a value does not have its type.
+    """
     import pyarrow
 
-    if not isinstance(batch, list):
-        columns = [batch.column(name) for name in table.schema.names]
-    elif not batch:
-        columns = [pyarrow.nulls(0, field.type) for field in table.schema]
-    else:
-        columns = [_array(batch, field, table) for field in table.schema]
+    columns = []
+    for field in table.schema:
+        if not isinstance(batch, list):
+            column = batch.column(field.name)
+        elif not batch:
+            column = pyarrow.nulls(0, field.type)
+        else:
+            column = _array(batch, field, table)
+        columns.append(column)
     return pyarrow.RecordBatch.from_arrays(columns, schema=table.schema)
 
 
 def _array(records: Sequence[Record], field: "pyarrow.Field", table: InputTable) -> "pyarrow.Array":
+    """Return the values of a column in the type of its field."""
     import pyarrow
 
     values = [record.get(field.name) for record in records]
@@ -330,13 +452,16 @@ def _array(records: Sequence[Record], field: "pyarrow.Field", table: InputTable)
 
 
 def _texts_as(value: object, *, is_list: bool) -> str | list[str | None] | None:
-    """Return the text, or the texts, of a value in the form of its column; other values become JSON in a text."""
-    if value is None:
-        return None
-    if is_list:
-        return [None if item is None else _text_of(item) for item in (value if isinstance(value, list) else [value])]
-    return _text_of(value)
+    """Return the text, or the texts, of a value in the form of its column."""
+    if value is None or not is_list:
+        return _text_of(value)
+    if not isinstance(value, list):
+        return [_text_of(value)]
+    return [_text_of(item) for item in value]
 
 
-def _text_of(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def _text_of(value: object) -> str | None:
+    """Return None and texts as they are, and any other value as JSON."""
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
