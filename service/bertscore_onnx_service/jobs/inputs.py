@@ -151,7 +151,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         candidates = (self.candidate,) if self.candidate else CANDIDATE_COLUMNS
         columns = [Column(candidates, _role("candidate"))]
 
-        references = [REFERENCE_COLUMNS]
+        references: list[tuple[str, ...]] = [REFERENCE_COLUMNS]
         if isinstance(self.reference, str):
             references = [(self.reference,)]
         elif self.reference:
