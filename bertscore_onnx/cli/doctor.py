@@ -18,12 +18,14 @@ from bertscore_onnx.errors import BertScoreOnnxError, BundleError, one_line
 
 if TYPE_CHECKING:
     from bertscore_onnx.encoding.providers import Provider
+    from bertscore_onnx.scoring.pipeline import Pipeline
 
 _CPU_SOURCES: dict[str, str] = {
     "affinity": "all that this process may run on",
     "quota": "the CPU quota of the container or control group",
     "OMP_NUM_THREADS": "set by the environment variable OMP_NUM_THREADS",
 }
+_DEFAULT_BUNDLES = f"that of {MODEL_VARIABLE}, and the installed ones"
 _TIMED_CALLS = 10
 
 
@@ -32,15 +34,15 @@ def doctor(
         Path | None,
         typer.Argument(
             metavar="BUNDLE",
-            help=f"The folder of a bundle.  [default: that of {MODEL_VARIABLE}, and the installed ones]",
+            help=f"The folder of a bundle.  [default: {_DEFAULT_BUNDLES}]",
         ),
     ] = None,
     output_format: TextOrJson = "text",
 ) -> None:
     """Check this machine and run a self-test.
 
-    Exits with 1 if ONNX Runtime is missing, or if an execution provider or an installed bundle does not work; on CUDA
-    also without cuDNN.
+    Exits with 1 if ONNX Runtime is missing, or if an execution provider or an installed bundle does
+    not work; on CUDA also without cuDNN.
 
     Examples:
         # Check this machine and the installed bundles
@@ -49,61 +51,95 @@ def doctor(
         bertscore-onnx doctor path/to/bundle
     """
     diagnosis = _examine(bundle)
-    trial, providers, bundles = diagnosis["trial"], diagnosis["providers"], diagnosis["bundles"]
-    found = {"ONNX Runtime": diagnosis["onnxruntime_error"], "cuDNN": diagnosis["cudnn_error"], **providers}
-    found |= {each["path"]: each["error"] for each in bundles} | ({trial["path"]: trial["error"]} if trial else {})
-    if trial:
-        found |= {f"{trial['path']} on {device}": error for device, error in trial["errors_by_device"].items()}
-    failing = [name for name, error in found.items() if error]
+    failing = _failing(diagnosis)
     if output_format == "json":
         print_json(diagnosis)
     else:
-        works = "Everything works" if bundles else "ONNX Runtime works; no bundle is installed"
-        print(f"Not everything works: {', '.join(failing)}" if failing else works, end="\n\n")
+        print(_verdict(failing, has_bundles=bool(diagnosis["bundles"])), end="\n\n")
         print_table(_describe(diagnosis))
     if failing:
         raise typer.Exit(1)
 
 
+def _failing(diagnosis: dict[str, Any]) -> list[str]:
+    """Return the names of what does not work."""
+    errors = {"ONNX Runtime": diagnosis["onnxruntime_error"], "cuDNN": diagnosis["cudnn_error"]}
+    errors |= diagnosis["providers"]
+    for bundle in diagnosis["bundles"]:
+        errors[bundle["path"]] = bundle["error"]
+    trial = diagnosis["trial"]
+    if trial:
+        errors[trial["path"]] = trial["error"]
+        for device, error in trial["errors_by_device"].items():
+            errors[f"{trial['path']} on {device}"] = error
+    return [name for name, error in errors.items() if error]
+
+
+def _verdict(failing: list[str], *, has_bundles: bool) -> str:
+    if failing:
+        return f"Not everything works: {', '.join(failing)}"
+    if has_bundles:
+        return "Everything works"
+    return "ONNX Runtime works; no bundle is installed"
+
+
 def _examine(bundle: Path | None) -> dict[str, Any]:
-    """Return the state of this machine, and of a bundle or all that are here; unknown values are None."""
+    """Return the state of this machine and its bundles.
+
+    The bundles are the given one, or all that are here. Unknown values are None.
+    """
     from bertscore_onnx.bundle.bundle import open_bundle
     from bertscore_onnx.bundle.store import store_root, stored_bundles
     from bertscore_onnx.concurrency.cpus import cpu_bound, cpu_features
-    from bertscore_onnx.encoding.providers import CUDA, PROVIDERS, cudnn_error, installed_wheels, plugin_version
+    from bertscore_onnx.encoding.providers import (
+        CUDA,
+        PROVIDERS,
+        cudnn_error,
+        installed_wheels,
+        plugin_version,
+    )
 
     num_cpus, cpu_source = cpu_bound()
     plugins: dict[str, str] = {}
     for provider in PROVIDERS:
         plugins |= plugin_version(provider)
-    providers, onnxruntime_error = {}, None
+    providers = {}
+    onnxruntime_error = None
     try:
-        providers = {name: error and one_line(error) for name, error in try_providers().items()}
+        for name, error_of_provider in try_providers().items():
+            providers[name] = error_of_provider and one_line(error_of_provider)
     except ImportError as error:  # a MissingExtraError, or a shared library that cannot be loaded
         onnxruntime_error = one_line(error)
     cuda_works = providers.get(CUDA.name, "not offered") is None
-    bundles = [*_default_bundle()] if bundle is None else []
-    folders = [folder for folder in stored_bundles() if str(folder) not in (bundle["path"] for bundle in bundles)]
-    folders = folders if bundle is None else [bundle]
+
+    bundles = []
+    if bundle is None:
+        bundles = list(_default_bundle())
+        paths = [default["path"] for default in bundles]
+        folders = [folder for folder in stored_bundles() if str(folder) not in paths]
+    else:
+        folders = [bundle]
     for folder in folders:
         try:
             open_bundle(folder)
             bundles.append({"path": str(folder), "error": None})
         except BundleError as error:
             bundles.append({"path": str(folder), "error": one_line(error)})
-    usable = [bundle["path"] for bundle in bundles if bundle["error"] is None]
+    usable = [found["path"] for found in bundles if found["error"] is None]
     try:
         home = str(store_root())
     except BundleError:
         home = None
-    return {
-        "versions": {
-            "bertscore-onnx": __version__,
-            "python": platform.python_version(),
-            "platform": platform.platform(),
-            **{package: version(package) for package in ("numpy", "sentencepiece", "tokenizers")},
-            **plugins,
-        },
+
+    versions = {
+        "bertscore-onnx": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+    }
+    for package in ("numpy", "sentencepiece", "tokenizers"):
+        versions[package] = version(package)
+    diagnosis: dict[str, Any] = {
+        "versions": versions | plugins,
         "onnxruntime_wheels": installed_wheels(),
         "providers": providers,
         "onnxruntime_error": onnxruntime_error,
@@ -113,15 +149,22 @@ def _examine(bundle: Path | None) -> dict[str, Any]:
         "usable_cpus_source": cpu_source,
         "home": home,
         "bundles": bundles,
-        "trial": _try(str(usable[0])) if usable and onnxruntime_error is None else None,
+        "trial": None,
     }
+    if usable and onnxruntime_error is None:
+        diagnosis["trial"] = _try(str(usable[0]))
+    return diagnosis
 
 
 def try_providers() -> dict[str, str | None]:
-    """Return the error of each installed execution provider at a matrix product, the graph of `self_test.onnx`."""
+    """Return the error of each installed execution provider.
+
+    Each is tried at a matrix product, the graph of `self_test.onnx`.
+    """
     from bertscore_onnx.encoding.providers import PROVIDERS, is_installed
 
-    return {provider.name: _provider_error(provider) for provider in PROVIDERS if is_installed(provider)}
+    installed = (provider for provider in PROVIDERS if is_installed(provider))
+    return {provider.name: _provider_error(provider) for provider in installed}
 
 
 def _provider_error(provider: "Provider") -> str | None:
@@ -138,9 +181,12 @@ def _provider_error(provider: "Provider") -> str | None:
     matrix = np.array([[1, 2], [3, 4]], dtype=np.float32)
     try:
         product = session.run(None, {"a": matrix, "b": matrix})[0]
-    except Exception as error:  # ONNX Runtime raises bare RuntimeErrors and its own untyped exceptions
+    # ONNX Runtime raises bare RuntimeErrors and its own untyped exceptions.
+    except Exception as error:
         return str(error)
-    return None if np.array_equal(product, matrix @ matrix) else f"a matrix product came out as {product.tolist()}"
+    if np.array_equal(product, matrix @ matrix):
+        return None
+    return f"a matrix product came out as {product.tolist()}"
 
 
 def _default_bundle() -> Iterator[dict[str, str | None]]:
@@ -150,21 +196,24 @@ def _default_bundle() -> Iterator[dict[str, str | None]]:
     from bertscore_onnx.hub.source import find_pulled, parse_source
 
     model = default_model()
-    if model is not None:
-        try:
-            if model.startswith("hf://") and find_pulled(parse_source(model)) is None:
-                raise BundleError("It was not pulled yet. Run `bertscore-onnx pull` with it.")
-            yield {"path": str(resolve_bundle(local_path(model), all_layers=None).path), "error": None}
-        except BertScoreOnnxError as error:
-            yield {"path": model, "error": one_line(error)}
+    if model is None:
+        return
+    try:
+        if model.startswith("hf://") and find_pulled(parse_source(model)) is None:
+            raise BundleError("It was not pulled yet. Run `bertscore-onnx pull` with it.")
+        found = resolve_bundle(local_path(model), all_layers=None)
+        yield {"path": str(found.path), "error": None}
+    except BertScoreOnnxError as error:
+        yield {"path": model, "error": one_line(error)}
 
 
 def _try(path: str) -> dict[str, Any]:
     """Score the golden pairs of a bundle, and time single pairs."""
-    from bertscore_onnx.scoring.golden import golden_difference, golden_pipeline, golden_tolerance
+    from bertscore_onnx.scoring.golden import golden_difference, golden_pipeline
 
     trial: dict[str, Any] = {"path": path, "pairs": 0}
-    trial |= dict.fromkeys(("provider", "seconds", "largest_difference", "error", "pair_ms"))
+    unknown = ("provider", "seconds", "largest_difference", "error", "pair_ms")
+    trial |= dict.fromkeys(unknown)
     trial["errors_by_device"] = {}
     try:
         with golden_pipeline(path) as pipeline:
@@ -181,13 +230,18 @@ def _try(path: str) -> dict[str, Any]:
         "provider": pipeline.encoder.provider,
         "seconds": seconds,
         "largest_difference": difference,
-        "error": None if difference <= golden_tolerance(pipeline) else _wrong(difference),
+        "error": _golden_error(pipeline, difference),
         "pair_ms": pair_ms,
         "errors_by_device": by_device,
     }
 
 
-def _wrong(difference: float) -> str:
+def _golden_error(pipeline: "Pipeline", difference: float) -> str | None:
+    """Return what is wrong with golden scores that differ by so much."""
+    from bertscore_onnx.scoring.golden import golden_tolerance
+
+    if difference <= golden_tolerance(pipeline):
+        return None
     return f"the golden scores differ by {difference:.1e}"
 
 
@@ -195,23 +249,27 @@ def _named_devices() -> list[str]:
     """Return the devices that score only if they are named."""
     from bertscore_onnx.encoding.providers import DEFAULTS, PROVIDERS, is_installed
 
-    return [provider.device for provider in PROVIDERS if provider not in DEFAULTS and is_installed(provider)]
+    further = (provider for provider in PROVIDERS if provider not in DEFAULTS)
+    return [provider.device for provider in further if is_installed(provider)]
 
 
 def _error_on(path: str, device: str) -> str | None:
     """Score the golden pairs of a bundle on a device, and return what is wrong."""
-    from bertscore_onnx.scoring.golden import golden_difference, golden_pipeline, golden_tolerance
+    from bertscore_onnx.scoring.golden import golden_difference, golden_pipeline
 
     try:
         with golden_pipeline(path, device=device) as pipeline:
             difference = golden_difference(pipeline)
     except BertScoreOnnxError as error:
         return one_line(error)
-    return None if difference <= golden_tolerance(pipeline) else _wrong(difference)
+    return _golden_error(pipeline, difference)
 
 
 def _time_one_pair(path: str, *, all_layers: bool) -> dict[str, float]:
-    """Return the median milliseconds of a call with one pair, by what the scorer is optimized for."""
+    """Return the median milliseconds of a call with one pair.
+
+    They are by what the scorer is optimized for. The first calls, which warm it up, do not count.
+    """
     from statistics import median  # costs start-up time
 
     from bertscore_onnx.encoding.session import OptimizeFor
@@ -232,25 +290,35 @@ def _time_one_pair(path: str, *, all_layers: bool) -> dict[str, float]:
 
 def _describe(diagnosis: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the diagnosis as names and values."""
-    features = "unknown" if diagnosis["cpu_features"] is None else " ".join(diagnosis["cpu_features"]) or "none of note"
-    wheels = [f"{name} {wheel}" for name, wheel in diagnosis["onnxruntime_wheels"].items()]
     trial = diagnosis["trial"] or {}
-    pair_ms = trial.get("pair_ms") or {}
-    by_device = trial.get("errors_by_device", {})
-    times = " and ".join(f"{time:.1f} ms optimized for {aim}" for aim, time in pair_ms.items())
-    return [
-        *diagnosis["versions"].items(),
-        ("onnxruntime", diagnosis["onnxruntime_error"] or " and ".join(wheels) or "not installed by pip"),
-        *(("provider", f"{name}: {error or 'works'}") for name, error in diagnosis["providers"].items()),
-        *([("cuDNN", diagnosis["cudnn_error"])] if diagnosis["cudnn_error"] else []),
-        ("CPU features", features),
-        ("usable CPUs", f"{diagnosis['usable_cpus']}, {_CPU_SOURCES[diagnosis['usable_cpus_source']]}"),
-        ("home", diagnosis["home"] or "none; set BERTSCORE_ONNX_HOME to a folder of bundles"),
-        *(("bundle", f"{bundle['path']}: {bundle['error'] or 'valid'}") for bundle in diagnosis["bundles"]),
-        ("inference", _describe_trial(diagnosis)),
-        *((f"on {device}", error or "the golden scores are right") for device, error in by_device.items()),
-        *([("one pair", f"{times}; for many pairs at once throughput, the default, is faster")] if pair_ms else []),
-    ]
+    wheels = [f"{name} {wheel}" for name, wheel in diagnosis["onnxruntime_wheels"].items()]
+    runtime = diagnosis["onnxruntime_error"] or " and ".join(wheels) or "not installed by pip"
+    features = "unknown"
+    if diagnosis["cpu_features"] is not None:
+        features = " ".join(diagnosis["cpu_features"]) or "none of note"
+    cpu_source = _CPU_SOURCES[diagnosis["usable_cpus_source"]]
+    home = diagnosis["home"] or "none; set BERTSCORE_ONNX_HOME to a folder of bundles"
+
+    rows = list(diagnosis["versions"].items())
+    rows.append(("onnxruntime", runtime))
+    for name, error in diagnosis["providers"].items():
+        rows.append(("provider", f"{name}: {error or 'works'}"))
+    if diagnosis["cudnn_error"]:
+        rows.append(("cuDNN", diagnosis["cudnn_error"]))
+    rows.append(("CPU features", features))
+    rows.append(("usable CPUs", f"{diagnosis['usable_cpus']}, {cpu_source}"))
+    rows.append(("home", home))
+    for bundle in diagnosis["bundles"]:
+        rows.append(("bundle", f"{bundle['path']}: {bundle['error'] or 'valid'}"))
+    rows.append(("inference", _describe_trial(diagnosis)))
+    for device, error in trial.get("errors_by_device", {}).items():
+        rows.append((f"on {device}", error or "the golden scores are right"))
+    pair_ms = trial.get("pair_ms")
+    if pair_ms:
+        medians = [f"{median:.1f} ms optimized for {aim}" for aim, median in pair_ms.items()]
+        advice = "for many pairs at once throughput, the default, is faster"
+        rows.append(("one pair", f"{' and '.join(medians)}; {advice}"))
+    return rows
 
 
 def _describe_trial(diagnosis: dict[str, Any]) -> str:
@@ -259,8 +327,8 @@ def _describe_trial(diagnosis: dict[str, Any]) -> str:
         return "not tried"
     if trial is None:
         return (
-            "no bundle is installed; name one, `bertscore-onnx doctor BUNDLE`, or make one, `bertscore-onnx export "
-            "--model roberta-large`"
+            "no bundle is installed; name one, `bertscore-onnx doctor BUNDLE`, or make one, "
+            "`bertscore-onnx export --model roberta-large`"
         )
     if trial["provider"] is None:
         return f"{trial['path']}: {trial['error']}"
