@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 
 _DEFAULTS: Mapping[str, int | float] = asdict(Limits())
+_SHOWN_DEFAULTS = " ".join(f"{name}={limit:.0f}" for name, limit in _DEFAULTS.items())
+_THREADS = "One batch per CPU thread, or all threads on one batch"
+_ACCESS_ADVICE = "Add --api-key-file, or --allow-anonymous if intended."
 
 
 class _LogFormat(StrEnum):
@@ -29,7 +32,14 @@ class _LogFormat(StrEnum):
 
 
 @shared_options(
-    "device", "nthreads", "precision", "long_text", "max_length", "allow_fp32_baseline", "matching", needs_model=False
+    "device",
+    "nthreads",
+    "precision",
+    "long_text",
+    "max_length",
+    "allow_fp32_baseline",
+    "matching",
+    needs_model=False,
 )
 def serve(
     *,
@@ -39,13 +49,20 @@ def serve(
             "-m",
             "--model",
             metavar="[NAME=]MODEL",
-            help="A model's name, the path of a bundle, or hf://ORG/REPO; repeatable. Requests select it by NAME.  "
+            help="A model's name, the path of a bundle, or hf://ORG/REPO; repeatable. "
+            "Requests select it by NAME.  "
             f"[default: {MODEL_VARIABLE}]",
         ),
     ] = None,
     settings: "ScorerSettings",
-    host: Annotated[str, typer.Option("--host", metavar="HOST", help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", metavar="PORT", min=0, max=65535, help="The port; 0 for any.")] = 8080,
+    host: Annotated[
+        str,
+        typer.Option("--host", metavar="HOST", help="The address to listen on."),
+    ] = "127.0.0.1",
+    port: Annotated[
+        int,
+        typer.Option("--port", metavar="PORT", min=0, max=65535, help="The port; 0 for any."),
+    ] = 8080,
     api_key_file: Annotated[
         Path | None,
         typer.Option(
@@ -75,7 +92,7 @@ def serve(
         Literal["throughput", "latency"],
         typer.Option(
             "--optimize-for",
-            help="One batch per CPU thread, or all threads on one batch, which is faster for few requests.",
+            help=f"{_THREADS}, which is faster for few requests.",
         ),
     ] = "throughput",
     limits: Annotated[
@@ -84,7 +101,7 @@ def serve(
             "--limits",
             metavar="NAME=N...",
             help="Limits of the server, of which docs/server.md says more; times are in seconds.  "
-            f"[default: {' '.join(f'{name}={limit:.0f}' for name, limit in _DEFAULTS.items())}]",
+            f"[default: {_SHOWN_DEFAULTS}]",
             rich_help_panel="Access and limits",
         ),
     ] = None,
@@ -94,11 +111,12 @@ def serve(
 ) -> None:
     """Serve scores over HTTP.
 
-    Listens only on this machine, unless --host gives another address. SIGTERM and Ctrl-C stop the server, after the
-    requests in progress.
+    Listens only on this machine, unless --host gives another address. SIGTERM and Ctrl-C stop the
+    server, after the requests in progress.
 
-    POST /v1/score takes JSON such as {"pairs": [{"candidate": "A cat.", "reference": "A dog."}]}, and a key in the
-    header Authorization: Bearer KEY. The page /docs describes all requests.
+    POST /v1/score takes JSON such as
+    {"pairs": [{"candidate": "A cat.", "reference": "A dog."}]}, and a key in the header
+    Authorization: Bearer KEY. The page /docs describes all requests.
 
     Examples:
         # Serve a model on this machine
@@ -108,7 +126,7 @@ def serve(
     """
     if api_key_file is None and not (allow_anonymous or _is_loopback(host)):
         raise typer.BadParameter(
-            f"other machines could use {host} without a key. Add --api-key-file, or --allow-anonymous if intended.",
+            f"other machines could use {host} without a key. {_ACCESS_ADVICE}",
             param_hint="--host",
         )
     with needs_extra("server,cpu", "Serving"):
@@ -120,12 +138,15 @@ def serve(
     configure_logging(log_format.value)
     end_at_signals()
     checked = _limits(limits or ())
-    keys = None if api_key_file is None else ApiKeys.read(api_key_file)
+    keys = None
+    if api_key_file is not None:
+        keys = ApiKeys.read(api_key_file)
 
     settings["optimize_for"] = optimize_for
     tables = _idf_tables(idf or [], settings["long_text"], settings["max_length"])
     with Models.load(models_to_serve, tables, checked, settings) as models:
-        app = create_app(models, checked, keys=keys, any_host=keys is not None or not _is_loopback(host))
+        any_host = keys is not None or not _is_loopback(host)
+        app = create_app(models, checked, keys=keys, any_host=any_host)
         run(app, models, checked, host=host, port=port)
 
 
@@ -133,18 +154,24 @@ def _limits(specs: Sequence[str]) -> Limits:
     """Return the limits, with given values in place of defaults."""
     fields = fields_of(specs, _DEFAULTS, "--limits")
     values = {name: single(name, texts, "--limits") for name, texts in fields.items()}
-    return Limits(**{name: _number(name, value, type(_DEFAULTS[name])) for name, value in values.items()})  # type: ignore[arg-type]
+    limits: dict[str, Any] = {}
+    for name, value in values.items():
+        limits[name] = _number(name, value, type(_DEFAULTS[name]))
+    return Limits(**limits)
 
 
 def _number(name: str, value: str, kind: type[int] | type[float]) -> int | float:
+    """Return the value of a limit as a number of its kind."""
     try:
         return kind(value)
     except ValueError as error:
         expected = "a whole number" if kind is int else "a number"
-        raise typer.BadParameter(f"{name} is {value!r}; expected {expected}.", param_hint="--limits") from error
+        message = f"{name} is {value!r}; expected {expected}."
+        raise typer.BadParameter(message, param_hint="--limits") from error
 
 
 def _is_loopback(host: str) -> bool:
+    """Return whether only this machine can reach an address."""
     if host == "localhost":
         return True
     try:
@@ -156,15 +183,21 @@ def _is_loopback(host: str) -> bool:
 def _idf_tables(
     specs: Sequence[str], long_text: Literal["truncate", "window"], max_length: int | None
 ) -> "dict[str, CountDocuments]":
-    """Return functions that count the documents of each table, given as NAME=FILE.
+    """Return functions that count the documents of each table.
 
-    A file holds document counts, or sentences, or is a table with a column of references.
+    Tables are given as NAME=FILE. A file holds document counts, or sentences, or is a table with a
+    column of references.
     """
     from bertscore_onnx.matching.document_counts import DocumentCounts
     from bertscore_onnx.scoring.tokenization import count_documents
 
     def counted(texts: Sequence[str]) -> "CountDocuments":
-        return lambda bundle: count_documents(texts, bundle.path, long_text=long_text, max_length=max_length)
+        return lambda bundle: count_documents(
+            texts,
+            bundle.path,
+            long_text=long_text,
+            max_length=max_length,
+        )
 
     def loaded(counts: DocumentCounts) -> "CountDocuments":
         return lambda bundle: counts
@@ -174,12 +207,18 @@ def _idf_tables(
         name, equals, file = spec.partition("=")
         if not (name and equals and file) or name in tables:
             raise InputError(f"--idf {spec!r} is not in the form NAME=FILE, each NAME once.")
-        is_counts = DocumentCounts.are_saved_in(file)
-        tables[name] = loaded(DocumentCounts.load(file)) if is_counts else counted(_references(file))
+        if DocumentCounts.are_saved_in(file):
+            tables[name] = loaded(DocumentCounts.load(file))
+        else:
+            tables[name] = counted(_references(file))
     return tables
 
 
 def _references(file: str) -> list[str]:
+    """Return all texts of a file of references."""
     from bertscore_onnx.cli.inputs import InputFile, read_rows, reference_columns
 
-    return [text for row in read_rows([InputFile(file, reference_columns())]) for text in row]
+    texts: list[str] = []
+    for row in read_rows([InputFile(file, reference_columns())]):
+        texts += row
+    return texts
