@@ -1,4 +1,7 @@
-"""`bertscore-onnx batch`: scores files of any size into a folder, and resumes where it left off."""
+"""`bertscore-onnx batch`: scores files of any size into a folder.
+
+A job resumes where it left off.
+"""
 
 import os
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
 
 
 _ROLES = roles_of_command("batch")
+_FILES = "Parquet, JSON lines, CSV or TSV"
 
 
 @shared_options(without=("all_layers",))
@@ -29,27 +33,43 @@ def batch(
             "-i",
             "--input",
             metavar="FILE...",
-            help="Parquet, JSON lines, CSV or TSV; a quoted pattern, such as 'pairs/*.parquet'; or a folder.",
+            help=f"{_FILES}; a quoted pattern, such as 'pairs/*.parquet'; or a folder.",
         ),
     ],
     output: Annotated[
-        str, typer.Option("-o", "--output", metavar="FOLDER", help="A new or empty folder, or the folder of this job.")
+        str,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FOLDER",
+            help="A new or empty folder, or the folder of this job.",
+        ),
     ],
     *,
     settings: "ScorerSettings",
     named: Annotated[list[str] | None, columns_option(*_ROLES)] = None,
     columns: Annotated[
         list[str] | None,
-        typer.Option("--keep", metavar="NAME...", help="The columns to keep beside the scores.  [default: all]"),
+        typer.Option(
+            "--keep",
+            metavar="NAME...",
+            help="The columns to keep beside the scores.  [default: all]",
+        ),
     ] = None,
     errors: Annotated[
         Literal["raise", "null"],
-        typer.Option("--errors", help="A row that cannot be scored ends the job, or gets nulls and a reason."),
+        typer.Option(
+            "--errors",
+            help="A row that cannot be scored ends the job, or gets nulls and a reason.",
+        ),
     ] = "raise",
     part_rows: Annotated[
         int | None,
         typer.Option(
-            "--part-rows", metavar="N", min=1, help="Rows in each file of scores.  [default: about a minute's work]"
+            "--part-rows",
+            metavar="N",
+            min=1,
+            help="Rows in each file of scores.  [default: about a minute's work]",
         ),
     ] = None,
     input_format: Annotated[
@@ -57,8 +77,9 @@ def batch(
         typer.Option(
             "--input-format",
             metavar="SETTING=VALUE",
-            help="Settings of TSV and CSV, joined by commas: header=no (columns are called 1, 2, and so on), quotes=no "
-            "(double quotes are ordinary characters) and delimiter=CHARACTER. The format follows from a file's name.",
+            help="Settings of TSV and CSV, joined by commas: header=no (columns are called 1, 2, "
+            "and so on), quotes=no (double quotes are ordinary characters) and "
+            "delimiter=CHARACTER. The format follows from a file's name.",
         ),
     ] = None,
     output_format: TextOrJson = "text",
@@ -66,14 +87,14 @@ def batch(
 ) -> None:
     """Score files of any size into a folder, part by part.
 
-    The output is Parquet: the input's columns and precision, recall, f1, best_reference, in parts of about a minute's
-    work. A part is either complete or absent. `_manifest.json` records what is scored and with which settings. After a
-    failure, or after the job was killed, the same command scores the parts that are missing or damaged; it refuses
-    other inputs or options. If an input changes while the job runs, the job fails. If no row has
-    a score, the exit status is 1.
+    The output is Parquet: the input's columns and precision, recall, f1, best_reference, in parts
+    of about a minute's work. A part is either complete or absent. `_manifest.json` records what is
+    scored and with which settings. After a failure, or after the job was killed, the same command
+    scores the parts that are missing or damaged; it refuses other inputs or options. If an input
+    changes while the job runs, the job fails. If no row has a score, the exit status is 1.
 
-    All inputs are checked before anything is scored. With --idf, all references are counted first, which needs only
-    the tokenizer.
+    All inputs are checked before anything is scored. With --idf, all references are counted first,
+    which needs only the tokenizer.
 
     Needs the extra `parquet`. docs/at_scale.md describes clusters.
 
@@ -85,14 +106,15 @@ def batch(
         # Weigh tokens by their idf in the references of all files
         bertscore-onnx batch -m BUNDLE -i pairs -o out --idf
     """
-    names = columns_of(named, *_ROLES, advice=" --keep names the columns to keep beside the scores.")
+    advice = " --keep names the columns to keep beside the scores."
+    names = columns_of(named, *_ROLES, advice=advice)
     if names("context") is None:
         check_contexts(settings, "add --columns context=NAME")
     dialect = dialect_of(input_format)
     if dialect.format is not None:
         raise typer.BadParameter(
-            f"{input_format!r} names a format; expected settings alone, such as header=no. The format of each file "
-            "follows from its name.",
+            f"{input_format!r} names a format; expected settings alone, such as header=no. "
+            "The format of each file follows from its name.",
             param_hint="--input-format",
         )
     from bertscore_onnx_service.jobs.job import score_files
@@ -119,9 +141,8 @@ def batch(
         )
     except KeyboardInterrupt as interruption:
         if not hasattr(interruption, "__notes__"):
-            interruption.add_note(
-                "No row was scored in this run; parts that are complete are kept. Run the same command to resume."
-            )
+            kept = "No row was scored in this run; parts that are complete are kept."
+            interruption.add_note(f"{kept} Run the same command to resume.")
         raise
     if output_format == "json":
         from dataclasses import asdict
@@ -130,33 +151,41 @@ def batch(
     else:
         _print_summary(result)
     if result.f1 is None:
-        reason = (
-            "every row failed, and the column `error` has the reasons" if result.rows else "the inputs have no rows"
-        )
+        reason = "the inputs have no rows"
+        if result.rows:
+            reason = "every row failed, and the column `error` has the reasons"
         echo(f"Failed: no row has a score: {reason}.")
         raise typer.Exit(1)
 
 
 def _check_folder(output: str) -> None:
+    """Refuse the name of a file in place of a folder."""
     if format_of(output) != "text" and not os.path.isdir(output):
         raise typer.BadParameter(
-            f"{output} is the name of one file, and a job that can be resumed writes a folder of Parquet files. Name a "
-            "folder; `bertscore-onnx score -c TABLE -o FILE` writes one file, and so does "
+            f"{output} is the name of one file, and a job that can be resumed writes a folder of "
+            "Parquet files. Name a folder; `bertscore-onnx score -c TABLE -o FILE` writes one "
+            "file, and so does "
             '`pandas.read_parquet("FOLDER").to_csv("FILE")`.',
             param_hint="--output",
         )
 
 
 def _print_summary(result: "JobResult") -> None:
-    before = f" ({result.parts_before:,} complete before)" if result.parts_before else ""
-    truncated = f", {result.truncated:,} with a truncated text" if result.truncated else ""
-    print(
-        f"{result.output}: {_counted(result.rows, 'row')} in {_counted(result.parts, 'part')}{before}; "
-        f"{result.failures:,} without scores{truncated}"
-    )
+    """Print what was scored, and the means if there are any."""
+    summary = f"{result.output}: {_counted(result.rows, 'row')} in {_counted(result.parts, 'part')}"
+    if result.parts_before:
+        summary += f" ({result.parts_before:,} complete before)"
+    summary += f"; {result.failures:,} without scores"
+    if result.truncated:
+        summary += f", {result.truncated:,} with a truncated text"
+    print(summary)
     if result.f1 is not None:
-        print(f"{result.signature} P: {result.precision:.6f} R: {result.recall:.6f} F1: {result.f1:.6f}")
+        means = f"P: {result.precision:.6f} R: {result.recall:.6f} F1: {result.f1:.6f}"
+        print(f"{result.signature} {means}")
 
 
 def _counted(number: int, unit: str) -> str:
-    return f"{number:,} {unit}{'' if number == 1 else 's'}"
+    """Return a number with its unit, in the plural unless it is 1."""
+    if number == 1:
+        return f"{number:,} {unit}"
+    return f"{number:,} {unit}s"
