@@ -28,7 +28,10 @@ CountDocuments = Callable[[Bundle], DocumentCounts]
 
 
 class Model(Closeable):
-    """One model with one idf table, or without: its scorer, and the batcher in front of it."""
+    """One model with one idf table, or without.
+
+    It has a scorer, and the batcher in front of it.
+    """
 
     def __init__(
         self,
@@ -55,17 +58,20 @@ class Model(Closeable):
         except BaseException:
             self.scorer.close()
             raise
-        manifest, self._signature = self.scorer.manifest, self.scorer.signature
-        self._rescalings = {
-            language: Rescaling(language, tuple(baselines))
-            for language, baselines in manifest.baselines.items()
-            if self.scorer.matching.is_default
-            and (allow_fp32_baseline or manifest.baseline_precision(language) == self._signature.precision)
-        }
+        self._rescalings: dict[str, Rescaling] = {}
+        if not self.scorer.matching.is_default:
+            return
+        manifest = self.scorer.manifest
+        precision = self.scorer.signature.precision
+        for language, baselines in manifest.baselines.items():
+            if allow_fp32_baseline or manifest.baseline_precision(language) == precision:
+                self._rescalings[language] = Rescaling(language, tuple(baselines))
 
     def __str__(self) -> str:
         """Return the model's name, and the name of its idf table."""
-        return f"{self.name} with idf {self.idf}" if self.idf else self.name
+        if self.idf:
+            return f"{self.name} with idf {self.idf}"
+        return self.name
 
     @property
     def languages(self) -> list[str]:
@@ -73,29 +79,47 @@ class Model(Closeable):
         return sorted(self._rescalings)
 
     def rescaling(self, language: str | bool | None) -> Rescaling:
-        """Return the rescaling that a request names by its language; 422 if the model has no baseline for it."""
+        """Return the rescaling that a request names by its language.
+
+        The error is 422 if the model has no baseline for it.
+        """
         if language is True:
-            raise ApiError(422, "invalid", '`rescale` is true; expected a language, such as "en", or false.')
+            message = '`rescale` is true; expected a language, such as "en", or false.'
+            raise ApiError(422, "invalid", message)
         if not language:
             return Rescaling()
         if language.lower() not in self._rescalings:
-            languages = f"only for {', '.join(self.languages)}" if self._rescalings else "nor for any other language"
-            raise ApiError(422, "unknown_baseline", f"{self.name} has no baseline for {language!r}, {languages}.")
+            languages = "nor for any other language"
+            if self._rescalings:
+                languages = f"only for {', '.join(self.languages)}"
+            message = f"{self.name} has no baseline for {language!r}, {languages}."
+            raise ApiError(422, "unknown_baseline", message)
         return self._rescalings[language.lower()]
 
     def signature(self, rescaling: Rescaling, pairs: Pairs) -> Signature:
-        """Return the signature of the scores that a `BERTScorer` of the same settings gives these pairs."""
+        """Return the signature of the scores of pairs.
+
+        It is as of the scores that a `BERTScorer` of the same settings gives them.
+        """
         return replace(self.scorer.signature_of(pairs), rescale=rescaling.name)
 
-    async def score(self, pairs: Pairs, rescaling: Rescaling, until: float, client: Hashable = None) -> Scores:
-        """Score tokenised pairs in batches with pairs of other requests, before `until` by the running loop's clock.
+    async def score(
+        self,
+        pairs: Pairs,
+        rescaling: Rescaling,
+        until: float,
+        client: Hashable = None,
+    ) -> Scores:
+        """Score tokenised pairs in batches with pairs of other requests.
 
-        If the queue is full by now, wait for capacity rather than discard the tokenised texts.
+        They are scored before `until` by the running loop's clock. If the queue is full by now,
+        wait for capacity rather than discard the tokenised texts.
         """
         now = asyncio.get_running_loop().time
         while True:
             try:
-                scores = await self.batcher.score_pairs(pairs, deadline=max(until - now(), 0.001), client=client)
+                deadline = max(until - now(), 0.001)
+                scores = await self.batcher.score_pairs(pairs, deadline=deadline, client=client)
             except QueueFullError as error:
                 if now() + error.retry_after > until:
                     raise
@@ -124,10 +148,11 @@ class Models(Closeable):
         limits: Limits,
         settings: ScorerSettings | None = None,
     ) -> Self:
-        """Load models, each once for all scores without idf and with every idf table.
+        """Load models, each once for scores without idf and every idf table.
 
-        A model is named by its name, or by the path of a bundle; `NAME=` before it sets the name that requests use. An
-        existing path may contain a `=` itself. All scorers have the same `settings`, as `BERTScorer` takes them.
+        A model is named by its name, or by the path of a bundle; `NAME=` before it sets the name
+        that requests use. An existing path may contain a `=` itself. All scorers have the same
+        `settings`, as `BERTScorer` takes them.
         """
         loaded = cls()
         with ExitStack() as on_failure:
@@ -138,13 +163,20 @@ class Models(Closeable):
         return loaded
 
     def _load(
-        self, spec: str, idf_tables: Mapping[str, CountDocuments], limits: Limits, settings: dict[str, Any]
+        self,
+        spec: str,
+        idf_tables: Mapping[str, CountDocuments],
+        limits: Limits,
+        settings: dict[str, Any],
     ) -> None:
+        """Load a model, once for all its idf tables."""
         alias, source = _name_and_source(spec)
-        bundle = find_bundle(cast(ScorerSettings, {**settings, "model_type": source}), all_layers=False)
+        named = cast(ScorerSettings, {**settings, "model_type": source})
+        bundle = find_bundle(named, all_layers=False)
         name = alias or bundle.manifest.model_id
         if name in self._models:
-            raise InputError(f"Two models are called {name!r}. Give one another name: --model NAME={source}.")
+            advice = f"Give one another name: --model NAME={source}."
+            raise InputError(f"Two models are called {name!r}. {advice}")
         make = partial(
             Model,
             name=name,
@@ -153,34 +185,42 @@ class Models(Closeable):
             allow_fp32_baseline=settings.get("allow_fp32_baseline", False),
         )
         with BERTScorer(**{**settings, "model_type": bundle.path}) as base:
-            by_idf = self._models[name] = {None: make(idf=None, scorer=base.shared())}
+            by_idf = {None: make(idf=None, scorer=base.shared())}
+            self._models[name] = by_idf  # before all are made, so that a failure closes those made
             for idf, count in idf_tables.items():
                 try:
                     by_idf[idf] = make(idf=idf, scorer=base.with_idf(count(bundle)))
                 except IdfError as error:
-                    raise IdfError(f"The idf table {idf!r} does not fit the model {name!r}. {error}") from error
+                    message = f"The idf table {idf!r} does not fit the model {name!r}. {error}"
+                    raise IdfError(message) from error
 
     def select(self, name: str | None = None, idf: str | None = None) -> Model:
-        """Return a model by its name, or the only model, with an idf table or without; 422 if there is none."""
+        """Return a model by its name, or the only model.
+
+        It has the idf table, or none. The error is 422 if there is no such model or table.
+        """
         names = ", ".join(self._models)
         if name is None and len(self._models) > 1:
             raise ApiError(422, "model_missing", f"Name a `model`; the server has: {names}.")
         if name is not None and name not in self._models:
-            raise ApiError(422, "unknown_model", f"There is no model {name!r}; the server has: {names}.")
+            message = f"There is no model {name!r}; the server has: {names}."
+            raise ApiError(422, "unknown_model", message)
         by_idf = next(iter(self._models.values())) if name is None else self._models[name]
         if idf not in by_idf:
             tables = ", ".join(table for table in by_idf if table is not None) or "none"
-            raise ApiError(422, "unknown_idf", f"There is no idf table {idf!r}; the server has: {tables}.")
+            message = f"There is no idf table {idf!r}; the server has: {tables}."
+            raise ApiError(422, "unknown_idf", message)
         return by_idf[idf]
 
     def __iter__(self) -> Iterator[Model]:
         """Iterate over the models, each without idf and with every idf table."""
-        return (model for by_idf in self._models.values() for model in by_idf.values())
+        for by_idf in self._models.values():
+            yield from by_idf.values()
 
     @property
     def names(self) -> list[str]:
         """The names of the models."""
-        return [*self._models]
+        return list(self._models)
 
     def info(self) -> list[ModelInfo]:
         """Describe the models."""
@@ -200,7 +240,7 @@ class Models(Closeable):
             raise refusal
 
     def close(self) -> None:
-        """Stop all batchers, so that no caller waits any longer, and close all scorers."""
+        """Stop all batchers, so that no caller waits any longer; close scorers."""
         for model in self:
             model.batcher.close()
         for model in self:
@@ -208,6 +248,7 @@ class Models(Closeable):
 
 
 def _info(by_idf: Mapping[str | None, Model]) -> ModelInfo:
+    """Describe a model and its idf tables."""
     model = by_idf[None]
     scorer = model.scorer
     return ModelInfo(
@@ -223,5 +264,8 @@ def _info(by_idf: Mapping[str | None, Model]) -> ModelInfo:
 
 
 def _name_and_source(spec: str) -> tuple[str, str]:
+    """Return the name before a model, empty if there is none, and the model."""
     name, equals, source = spec.partition("=")
-    return ("", spec) if not equals or Path(spec).exists() else (name, source)
+    if not equals or Path(spec).exists():
+        return "", spec
+    return name, source
