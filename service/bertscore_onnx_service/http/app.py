@@ -1,4 +1,8 @@
-"""The application: its routes, and around them API keys, checks of the head, admission, the log, and errors."""
+"""Application of the server.
+
+`create_app` makes its routes; the middleware around them checks API keys and heads of requests,
+admits them, writes the log, and answers errors.
+"""
 
 import asyncio
 import hashlib
@@ -31,26 +35,39 @@ from bertscore_onnx_service.http.pages import docs_endpoint, openapi_endpoint, p
 from bertscore_onnx_service.http.request_log import RequestLog, log_of
 
 OPEN_PATHS = ("/", "/docs", "/openapi.json", "/health/live", "/health/ready")
-"""The paths that need no key: a browser or a load balancer requests them first."""
+"""The paths that need no key.
+
+A browser or a load balancer requests them first.
+"""
 
 MIN_LENGTH = 16
 """Characters of a key; shorter ones can be guessed."""
+
+_READABLE_KEYS = "Every user of this machine can read the keys in %s. `chmod o= FILE` ends that."
 
 _KEY = re.compile(r"[!-~]+")  # the characters that may occur in a header
 
 _log = logging.getLogger(__name__)
 
 
-def create_app(models: Models, limits: Limits, *, keys: "ApiKeys | None" = None, any_host: bool = False) -> Starlette:
-    """Return the server of these models, which the caller closes; `app.state` has its `admission` and its `metrics`.
+def create_app(
+    models: Models,
+    limits: Limits,
+    *,
+    keys: "ApiKeys | None" = None,
+    any_host: bool = False,
+) -> Starlette:
+    """Return the server of these models, which the caller closes.
 
-    Without `keys` everybody may use it. A server that listens only to its own machine and has no keys should not allow
-    `any_host` in the addresses of requests.
+    `app.state` has its `admission` and its `metrics`. Without `keys` everybody may use it. A server
+    that listens only to its own machine and has no keys should not allow `any_host` in the
+    addresses of requests.
     """
     pool = WorkerPool(limits.max_queue)
     admission = Admission(limits, models, pool)
     metrics = Metrics(models, admission)
-    scoring, status = ScoringEndpoints(models, limits, pool), StatusEndpoints(models, admission, metrics)
+    scoring = ScoringEndpoints(models, limits, pool)
+    status = StatusEndpoints(models, admission, metrics)
     routes = [
         Route("/", page_endpoint()),
         Route("/docs", docs_endpoint(needs_key=keys is not None)),
@@ -71,12 +88,10 @@ def create_app(models: Models, limits: Limits, *, keys: "ApiKeys | None" = None,
         send_timeout=limits.read_timeout,
         any_host=any_host,
     )
-    app = Starlette(
-        routes=routes,
-        middleware=[middleware],
-        exception_handlers=dict.fromkeys((ApiError, HTTPException, BertScoreOnnxError), answer_error),
-    )
-    app.state.admission, app.state.metrics = admission, metrics
+    handlers = dict.fromkeys((ApiError, HTTPException, BertScoreOnnxError), answer_error)
+    app = Starlette(routes=routes, middleware=[middleware], exception_handlers=handlers)
+    app.state.admission = admission
+    app.state.metrics = metrics
     return app
 
 
@@ -89,43 +104,53 @@ class ApiKeys:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read a file of keys, one per line, without blank lines and lines that begin with `#`.
+        """Read a file of keys, one per line.
 
-        An InputError is raised if it cannot be read, has no key, or one that is too short or has other characters than
-        printable ASCII.
+        Blank lines and lines that begin with `#` are no keys. An InputError is raised if the file
+        cannot be read, has no key, or one that is too short or has other characters than printable
+        ASCII.
         """
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
             if path.stat().st_mode & stat.S_IROTH:
-                _log.warning("Every user of this machine can read the keys in %s. `chmod o= FILE` ends that.", path)
+                _log.warning(_READABLE_KEYS, path)
         except OSError as error:
             raise InputError(f"Cannot read the keys in {path} ({error.strerror}).") from error
         except UnicodeDecodeError as error:
-            raise InputError(f"The keys in {path} are not in UTF-8; expected printable ASCII characters.") from error
-        numbered = [(number, line.strip()) for number, line in enumerate(lines, 1)]
-        keys = [(number, key) for number, key in numbered if key and not key.startswith("#")]
-        for number, key in keys:
+            expected = "expected printable ASCII characters"
+            raise InputError(f"The keys in {path} are not in UTF-8; {expected}.") from error
+        keys = []
+        for number, line in enumerate(lines, 1):
+            key = line.strip()
+            if not key or key.startswith("#"):
+                continue
             if len(key) < MIN_LENGTH or not _KEY.fullmatch(key):
                 raise InputError(
-                    f"Line {number} of {path} is no key; expected at least {MIN_LENGTH} printable ASCII characters "
-                    "without spaces. `openssl rand -hex 32` makes one."
+                    f"Line {number} of {path} is no key; expected at least {MIN_LENGTH} printable "
+                    "ASCII characters without spaces. `openssl rand -hex 32` makes one."
                 )
+            keys.append(key)
         if not keys:
-            raise InputError(f"{path} holds no key; expected one per line. `openssl rand -hex 32` makes one.")
-        return cls([key for _, key in keys])
+            advice = "`openssl rand -hex 32` makes one."
+            raise InputError(f"{path} holds no key; expected one per line. {advice}")
+        return cls(keys)
 
     def client_of(self, authorization: str | None) -> str | None:
-        """Return the digest of the key in a header `Authorization: Bearer KEY`; None if it is not one of the keys.
+        """Return the digest of the key in a header `Authorization: Bearer KEY`.
 
-        All keys are compared, by digests of one length, so that the time it takes does not reveal anything about them.
+        It is None if that is not one of the keys. All keys are compared, by digests of one length,
+        so that the time it takes does not reveal anything about them.
         """
         scheme, _, key = (authorization or "").partition(" ")
         sent = _digest(key.strip())
         matches = [hmac.compare_digest(sent, digest) for digest in self._digests]
-        return sent.hex() if scheme.lower() == "bearer" and any(matches) else None
+        if scheme.lower() == "bearer" and any(matches):
+            return sent.hex()
+        return None
 
 
 def _digest(key: str) -> bytes:
+    """Return the digest of a key."""
     return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
 
 
@@ -145,8 +170,9 @@ class RequestMiddleware:
     ) -> None:
         """Wrap an application.
 
-        The metrics count requests by these `paths`, and all others as "other". A client may take `send_timeout` seconds
-        to receive each part of an answer. With `any_host` requests may be addressed to any name.
+        The metrics count requests by these `paths`, and all others as "other". A client may take
+        `send_timeout` seconds to receive each part of an answer. With `any_host` requests may be
+        addressed to any name.
         """
         self._app = app
         self._admission = admission
@@ -161,7 +187,8 @@ class RequestMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        log = scope["log"] = RequestLog()
+        log = RequestLog()
+        scope["log"] = log
 
         async def logged_send(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -180,18 +207,23 @@ class RequestMiddleware:
         try:
             await self._answer(scope, receive, logged_send)
         except ClientGoneError:
-            log.status, log.reason = 499, "client_gone"
+            log.status = 499
+            log.reason = "client_gone"
         except Exception as error:
             _log.error("Request %s failed.", log.id, exc_info=error)
-            has_begun, log.reason = log.status > 0, "internal"
-            if has_begun:  # uvicorn breaks the connection off, so that the client does not take it for a whole answer
+            log.reason = "internal"
+            has_begun = log.status > 0
+            if has_begun:
+                # Uvicorn breaks the connection off: the client does not take it for a whole answer.
                 return
             await unexpected(log.id).response()(scope, receive, logged_send)
         finally:
-            self._metrics.count(scope["path"] if scope["path"] in self._paths else "other", log)
+            path = scope["path"]
+            self._metrics.count(path if path in self._paths else "other", log)
             log.write(scope)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Admit a request and answer it, or refuse it."""
         try:
             self._check_head(scope)
             slot = self._admission.enter() if scope["method"] == "POST" else None
@@ -207,15 +239,20 @@ class RequestMiddleware:
                 slot.release()
 
     def _check_head(self, scope: Scope) -> None:
-        """Refuse requests with an ambiguous body, with the address of another machine, or without a key."""
+        """Refuse a request by its head.
+
+        Refused are an ambiguous body, the address of another machine, and a missing key.
+        """
         headers = Headers(scope=scope)
         is_chunked = "transfer-encoding" in headers
         if is_chunked and ("content-length" in headers or scope["http_version"] == "1.0"):
-            # a proxy in front may see other requests than this server does
-            message = "A body has either a Content-Length or, from HTTP/1.1 on, a Transfer-Encoding."
+            # A proxy in front may see other requests than this server does.
+            lengths = "a Content-Length or, from HTTP/1.1 on, a Transfer-Encoding"
+            message = f"A body has either {lengths}."
             raise ApiError(400, "ambiguous_body", message, headers={"Connection": "close"})
         if not (self._any_host or _is_local_name(headers.get("host", ""))):
-            raise ApiError(421, "misdirected", "The header `Host` names another machine; expected this one's address.")
+            message = "The header `Host` names another machine; expected this one's address."
+            raise ApiError(421, "misdirected", message)
         if self._keys is None or scope["path"] in OPEN_PATHS:
             return
         client = self._keys.client_of(headers.get("authorization"))
@@ -230,12 +267,14 @@ class RequestMiddleware:
 
 
 def _is_local_name(host: str) -> bool:
-    """Return whether a header `Host` cannot come from a browser that was lured here by DNS rebinding.
+    """Return whether a header `Host` can only name this machine.
 
-    The owner of a name with a dot can let it point to this machine, and a page from there would be allowed to read the
+    Others may come from a browser that was lured here by DNS rebinding: the owner of a name with a
+    dot can let it point to this machine, and a page from there would be allowed to read the
     answers. Nobody owns an address, `localhost` or a name without a dot.
     """
-    name = host.rpartition(":")[0] if host.rpartition(":")[2].isdecimal() else host
+    before, _, port = host.rpartition(":")
+    name = before if port.isdecimal() else host
     try:
         ipaddress.ip_address(name.strip("[]"))
     except ValueError:
@@ -246,10 +285,13 @@ def _is_local_name(host: str) -> bool:
 async def answer_error(request: HTTPConnection, error: Exception) -> Response:
     """Return the answer to an error that has one; raise any other.
 
-    This is a coroutine because Starlette runs a plain function in another thread, which takes long in an overloaded
-    server.
+    This is a coroutine because Starlette runs a plain function in another thread, which takes long
+    in an overloaded server.
     """
-    api_error = _misrouted(request, error) if isinstance(error, HTTPException) else api_error_of(error)
+    if isinstance(error, HTTPException):
+        api_error = _misrouted(request, error)
+    else:
+        api_error = api_error_of(error)
     if api_error is None:
         raise error
     log_of(request).reason = api_error.detail.code
@@ -257,11 +299,16 @@ async def answer_error(request: HTTPConnection, error: Exception) -> Response:
 
 
 def _misrouted(request: HTTPConnection, error: HTTPException) -> ApiError | None:
-    """Return the answer to a path or a method that does not exist, with the existing ones."""
-    path, method = request.scope["path"], request.scope["method"]
+    """Return the answer to a path or a method that does not exist.
+
+    It names those that exist.
+    """
+    path = request.scope["path"]
+    method = request.scope["method"]
     if error.status_code == 404:
         paths = ", ".join(route.path for route in request.app.routes)
-        return ApiError(404, "not_found", f"There is no path {path[:100]!r}. The paths are {paths}.")
+        message = f"There is no path {path[:100]!r}. The paths are {paths}."
+        return ApiError(404, "not_found", message)
     if error.status_code == 405:
         allowed = ", ".join(sorted((error.headers or {})["Allow"].split(", ")))
         message = f"The path {path} does not take {method}; it takes {allowed}."
