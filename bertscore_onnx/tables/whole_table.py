@@ -131,7 +131,8 @@ class WholeTable:
         values = self.values(column)
         if {*map(type, values)} <= {float, int, bool, str}:
             try:
-                numbers = np.array([float(number_text(value)) for value in values], dtype=np.float64)  # type: ignore[arg-type]
+                floats = [float(number_text(value)) for value in values]  # type: ignore[arg-type]
+                numbers = np.array(floats, dtype=np.float64)
             except (ValueError, OverflowError):
                 pass  # a missing value, or an error to find
             else:

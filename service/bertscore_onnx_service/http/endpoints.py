@@ -218,7 +218,7 @@ class StatusEndpoints:
 
         If not, it has to be restarted, unless it stops anyway.
         """
-        reasons = []
+        reasons: list[str] = []
         if self._admission.is_draining:
             return _health("live", reasons)
         for model in self._models:
