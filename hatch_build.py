@@ -1,7 +1,8 @@
-"""Metadata that depend on the address of the repository: its URLs, and the links of the README to its files.
+"""Metadata that depend on the address of the repository: its URLs, and the links of the README to
+its files.
 
-They exist when a GitHub workflow builds the packages, which sets the name of the repository; elsewhere a build names
-no addresses, and leaves the README as it is.
+They exist when a GitHub workflow builds the packages, which sets the name of the repository;
+elsewhere a build names no addresses, and leaves the README as it is.
 """
 
 import os
@@ -34,7 +35,9 @@ class RepositoryMetadata(MetadataHookInterface):
 
 
 def with_absolute_links(readme: str, address: str) -> str:
-    """Return a README whose links to files of the repository work elsewhere too; pictures need their raw file."""
+    """Return a README whose links to files of the repository work elsewhere too; pictures need
+    their raw file.
+    """
     relative = r"(?!https?:|#)([^)\s]+)"
     pictures = re.sub(rf"(!\[[^]]*\]\(){relative}\)", rf"\1{address}/raw/main/\2)", readme)
     return re.sub(rf"(\]\(){relative}\)", rf"\1{address}/blob/main/\2)", pictures)

@@ -1,1 +1,3 @@
-"""Benchmarks against bert-score: `python -m benchmarks` on the CPU, `python -m benchmarks.gpu` on CUDA."""
+"""Benchmarks against bert-score: `python -m benchmarks` on the CPU, `python -m benchmarks.gpu` on
+CUDA.
+"""

@@ -30,13 +30,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the chosen cases."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     add_options(parser)
-    parser.add_argument("--case", action="append", choices=CASES, help="may be given several times (default: all)")
     parser.add_argument(
-        "--openvino-python", type=_absolute, help="the interpreter of an environment with bertscore-onnx[openvino]"
+        "--case", action="append", choices=CASES, help="may be given several times (default: all)"
+    )
+    parser.add_argument(
+        "--openvino-python",
+        type=_absolute,
+        help="the interpreter of an environment with bertscore-onnx[openvino]",
     )
     options = vars(parser.parse_args(arguments))
     chosen = [CASES[letter] for letter in options.pop("case") or CASES]
-    run_cases(chosen, Settings(**options), "cpu", lambda: product_rate("cpu", "float32", PRODUCT_SIZES))
+    run_cases(
+        chosen, Settings(**options), "cpu", lambda: product_rate("cpu", "float32", PRODUCT_SIZES)
+    )
 
 
 def _absolute(path: str) -> Path:

@@ -1,7 +1,9 @@
-"""Callers of a batcher, beside two ways without it: `python -m benchmarks.callers BUNDLE` prints a table.
+"""Callers of a batcher, beside two ways without it: `python -m benchmarks.callers BUNDLE` prints a
+table.
 
-Callers send a pair each, wait for its scores, and send the next; a tenth of the pairs is long. One scorer answers them
-in three ways by turns: pair by pair in order of arrival, all waiting pairs in one call, or by a `MicroBatcher`.
+Callers send a pair each, wait for its scores, and send the next; a tenth of the pairs is long. One
+scorer answers them in three ways by turns: pair by pair in order of arrival, all waiting pairs in
+one call, or by a `MicroBatcher`.
 """
 
 import argparse
@@ -32,7 +34,9 @@ Round = tuple[list[Answer], float]
 
 
 class OneThread:
-    """Answers callers from one thread without a batcher: pair by pair, or all that wait at a time."""
+    """Answers callers from one thread without a batcher: pair by pair, or all that wait at a
+    time.
+    """
 
     def __init__(self, scorer: BERTScorer, most: int) -> None:
         """Score at most this many pairs a call."""
@@ -61,7 +65,9 @@ class OneThread:
             except Empty:
                 pass
             futures, candidates, references = zip(*items, strict=True)
-            for future, score in zip(futures, self._scorer.score(candidates, references).each(), strict=True):
+            for future, score in zip(
+                futures, self._scorer.score(candidates, references).each(), strict=True
+            ):
                 future.set_result(score)
 
 
@@ -112,7 +118,9 @@ def row(name: str, rounds: Sequence[Round]) -> list[str]:
     """Return a row: the median rate of the rounds, and the times of all their answers."""
     cells = [name, f"{statistics.median(len(found) / seconds for found, seconds in rounds):.0f}"]
     for is_long in (False, True):
-        times = [1000 * seconds for found, _ in rounds for long, seconds in found if long is is_long]
+        times = [
+            1000 * seconds for found, _ in rounds for long, seconds in found if long is is_long
+        ]
         cells += [f"{percentile(times, percent):,.0f} ms" if times else "-" for percent in (50, 95)]
     return cells
 
@@ -136,7 +144,20 @@ def main() -> None:
             rows += [[f"{callers}", *row(name, found[name])] for name in WAYS]
     for fact, value in machine_facts().items():
         print(f"{fact}: {value}")
-    print(table(("callers", "way", "answers/s", "short: 50 %", "95 % within", "long: 50 %", "95 % within"), rows))
+    print(
+        table(
+            (
+                "callers",
+                "way",
+                "answers/s",
+                "short: 50 %",
+                "95 % within",
+                "long: 50 %",
+                "95 % within",
+            ),
+            rows,
+        )
+    )
 
 
 if __name__ == "__main__":

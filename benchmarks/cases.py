@@ -28,8 +28,11 @@ OURS = "ours"
 OPENVINO, INT8, BF16 = "ours-openvino", "ours-int8", "bert-score-bf16"
 PEER_FAST, SCRIPT = "bert-score-fast", "script"
 LATENCY, ALONE = "ours-latency", "model-alone"
-INT8_GOALS = {True: 5.0, False: 3.0}  # by whether the processor has an instruction for sums of products of bytes
-RANDOM_WEIGHTS = "The weights are random; speed does not depend on their values, the difference in scores does."
+# by whether the processor has an instruction for sums of products of bytes
+INT8_GOALS = {True: 5.0, False: 3.0}
+RANDOM_WEIGHTS = (
+    "The weights are random; speed does not depend on their values, the difference in scores does."
+)
 
 FIRST_SCORE = """
 import sys
@@ -49,7 +52,8 @@ HOST_GOAL = 250_000  # tokens per second and thread: 60 % of an H100 takes 900,0
 ALL_THREADS, ONE_THREAD = "all-threads", "one-thread"
 
 Pairs = tuple[list[str], list[str]]
-Comparison = tuple[str, str, float | None]  # one contestant, another that it is compared with, and the goal
+# one contestant, another that it is compared with, and the goal
+Comparison = tuple[str, str, float | None]
 
 
 def minilm(settings: Settings) -> Case:
@@ -57,18 +61,34 @@ def minilm(settings: Settings) -> Case:
     model = settings.models.minilm
     pairs = settings.first_pairs(3004)
     case = Case("a", f"MiniLM, layer 4, {len(pairs[0])} pairs")
-    comparisons = [(OURS, PEER, 1.8), (OPENVINO, PEER, 5.0), (OPENVINO, BF16, 1.8), (INT8, PEER, None)]
-    return compare_throughput(case, model, on_cpu(model, settings), pairs, settings, comparisons, outside_goal=4)
+    comparisons = [
+        (OURS, PEER, 1.8),
+        (OPENVINO, PEER, 5.0),
+        (OPENVINO, BF16, 1.8),
+        (INT8, PEER, None),
+    ]
+    return compare_throughput(
+        case, model, on_cpu(model, settings), pairs, settings, comparisons, outside_goal=4
+    )
 
 
 def roberta_large(settings: Settings) -> Case:
     """Score short texts with a large model."""
     model = settings.models.roberta_large
     pairs = settings.first_pairs(256)
-    case = Case("b", f"roberta-large's architecture, {model.num_layers} layers, {len(pairs[0])} pairs")
+    case = Case(
+        "b", f"roberta-large's architecture, {model.num_layers} layers, {len(pairs[0])} pairs"
+    )
     case.note = RANDOM_WEIGHTS if settings.roberta_folder is None else ""
-    int8_goal = INT8_GOALS[not {"avx512_vnni", "avx_vnni", "amx_int8"}.isdisjoint(cpu_features() or [])]
-    comparisons = [(OURS, PEER, 2.0), (OPENVINO, PEER, 7.0), (OPENVINO, BF16, 1.8), (INT8, PEER, int8_goal)]
+    int8_goal = INT8_GOALS[
+        not {"avx512_vnni", "avx_vnni", "amx_int8"}.isdisjoint(cpu_features() or [])
+    ]
+    comparisons = [
+        (OURS, PEER, 2.0),
+        (OPENVINO, PEER, 7.0),
+        (OPENVINO, BF16, 1.8),
+        (INT8, PEER, int8_goal),
+    ]
     return compare_throughput(case, model, on_cpu(model, settings), pairs, settings, comparisons)
 
 
@@ -78,11 +98,20 @@ def documents(settings: Settings) -> Case:
     count = settings.limit(64)
     draw = random.Random(0)
     lengths = [draw.randint(401, 512) for _ in range(count)]  # a text may have one token less
-    candidates, references = (of_lengths(texts, lengths, model.token_counts) for texts in settings.all_pairs)
+    candidates, references = (
+        of_lengths(texts, lengths, model.token_counts) for texts in settings.all_pairs
+    )
     tokens = model.token_counts([*candidates, *references])
     case = Case("c", f"MiniLM, {count} pairs of documents of {min(tokens)} to {max(tokens)} tokens")
-    contestants = {OURS: ours(model), PEER: peer(model), PEER_FAST: peer(model, use_fast=True), SCRIPT: script(model)}
-    return compare_throughput(case, model, contestants, (candidates, references), settings, [(OURS, PEER, 1.5)])
+    contestants = {
+        OURS: ours(model),
+        PEER: peer(model),
+        PEER_FAST: peer(model, use_fast=True),
+        SCRIPT: script(model),
+    }
+    return compare_throughput(
+        case, model, contestants, (candidates, references), settings, [(OURS, PEER, 1.5)]
+    )
 
 
 def on_cpu(model: Model, settings: Settings) -> dict[str, Contestant]:
@@ -101,7 +130,10 @@ def on_cpu(model: Model, settings: Settings) -> dict[str, Contestant]:
 def ours(model: Model, precision: str = "fp32", label: str = "", **options: Any) -> Contestant:
     """Return this library with the bundle of one precision."""
     return Contestant(
-        label or f"ours, {precision}", OURS, lambda: model.bundle(precision), {"device": "cpu", **options}
+        label or f"ours, {precision}",
+        OURS,
+        lambda: model.bundle(precision),
+        {"device": "cpu", **options},
     )
 
 
@@ -117,16 +149,25 @@ def ours_on_openvino(model: Model, python: Path | None) -> Contestant:
     return Contestant(label, OURS, bundle, options, python=python or Path(sys.executable))
 
 
-def peer(model: Model, dtype: str = "float32", device: str = "cpu", *, use_fast: bool = False) -> Contestant:
+def peer(
+    model: Model, dtype: str = "float32", device: str = "cpu", *, use_fast: bool = False
+) -> Contestant:
     """Return bert-score, its model cast to a type."""
     label = "bert-score 0.3.13" + ("" if dtype == "float32" else f", model in {dtype}")
-    options = {"device": device, "num_layers": model.num_layers, "dtype": dtype, "use_fast": use_fast}
+    options = {
+        "device": device,
+        "num_layers": model.num_layers,
+        "dtype": dtype,
+        "use_fast": use_fast,
+    }
     return Contestant(label + ", fast tokenizer" * use_fast, PEER, lambda: model.folder, options)
 
 
 def script(model: Model) -> Contestant:
     """Return a script with the graph of the bundle and the model's fast tokenizer."""
-    return Contestant("a script", SCRIPT, model.bundle, {"tokenizer": str(model.folder / "tokenizer.json")})
+    return Contestant(
+        "a script", SCRIPT, model.bundle, {"tokenizer": str(model.folder / "tokenizer.json")}
+    )
 
 
 def compare_throughput(
@@ -154,7 +195,10 @@ def one_pair(settings: Settings) -> Case:
     model = settings.models.minilm
     candidates, references = settings.first_pairs(100)
     case = Case("d", f"MiniLM, one pair a call, {len(candidates)} calls a round")
-    case.note = "The model alone repeats the very run of ONNX Runtime that scoring a pair for latency makes."
+    case.note = (
+        "The model alone repeats the very run of ONNX Runtime that scoring a pair for latency "
+        "makes."
+    )
     latency = {"device": "cpu", "optimize_for": "latency"}
     contestants = {
         OURS: ours(model, label="ours, for throughput", optimize_for="throughput"),
@@ -180,7 +224,9 @@ def one_pair(settings: Settings) -> Case:
         goal = Goal(1.0 if is_slow else 0.6, at_most=True)
         over = [1000 * (whole - alone) for whole, alone in whole_and_alone]
         case.figures.append(figure("p50 for latency over the model alone", "ms", over, goal))
-    contest.compare(LATENCY, PEER, 1 / (0.45 if few_cpus else 0.5), "p50 for latency, against bert-score 0.3.13")
+    contest.compare(
+        LATENCY, PEER, 1 / (0.45 if few_cpus else 0.5), "p50 for latency, against bert-score 0.3.13"
+    )
     contest.add_stages(model_flops(model, [*candidates, *references]))
     return case
 
@@ -190,7 +236,9 @@ def start(settings: Settings) -> Case:
     model = settings.models.minilm
     case = Case("e", "MiniLM, from the start of a process to its first score")
     ours = FIRST_SCORE.format(package="bertscore_onnx", arguments="sys.argv[1]")
-    theirs = FIRST_SCORE.format(package="bert_score", arguments="sys.argv[1], num_layers=int(sys.argv[2])")
+    theirs = FIRST_SCORE.format(
+        package="bert_score", arguments="sys.argv[1], num_layers=int(sys.argv[2])"
+    )
     calls = {
         OURS: partial(_await_score, ours, str(model.bundle())),
         PEER: partial(_await_score, theirs, str(model.folder), str(model.num_layers)),
@@ -204,13 +252,18 @@ def start(settings: Settings) -> Case:
 def _await_score(script: str, *arguments: str) -> None:
     """Start a process and wait for its first line."""
     with subprocess.Popen(
-        [sys.executable, "-c", script, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment()
+        [sys.executable, "-c", script, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment(),
     ) as process:
         assert process.stdout is not None
         line = process.stdout.readline()
         process.kill()
     if not line:
-        raise SystemExit(f"This failed; run it to see why: python -c '{script}' {' '.join(arguments)}")
+        raise SystemExit(
+            f"This failed; run it to see why: python -c '{script}' {' '.join(arguments)}"
+        )
 
 
 def streaming(settings: Settings) -> Case:
@@ -222,7 +275,9 @@ def streaming(settings: Settings) -> Case:
         name = f"{count:,} pairs"
         contestants = {name: ours(settings.models.tiny, label=name)}
         profiled = name if count == few else ""
-        contest = Contest(case, contestants, "stream", {"count": count}, count, profiled, warm_up=False).run(1)
+        contest = Contest(
+            case, contestants, "stream", {"count": count}, count, profiled, warm_up=False
+        ).run(1)
         contest.add_stages()
         peaks += [result.peak_memory for result in contest.results.values()]
     if len(peaks) == 2:
@@ -234,10 +289,14 @@ def streaming(settings: Settings) -> Case:
 def systems(settings: Settings) -> Case:
     """Score ten systems against one set of references, encoded once or each time."""
     candidates, references = settings.first_pairs(500)
-    case = Case("g", f"MiniLM, {SYSTEMS} systems of {len(references)} texts against one set of references")
+    case = Case(
+        "g", f"MiniLM, {SYSTEMS} systems of {len(references)} texts against one set of references"
+    )
     once, each = "references encoded once", "references encoded for each system"
     ways = {once: {"encode_once": True}, each: {"encode_once": False}}
-    contest = _score_two_ways(case, settings, "systems", ways, outputs(candidates, SYSTEMS), references)
+    contest = _score_two_ways(
+        case, settings, "systems", ways, outputs(candidates, SYSTEMS), references
+    )
     contest.compare(once, each, 1.7, "encoded once, against each time")
     return case
 
@@ -253,7 +312,9 @@ def compared_systems(settings: Settings) -> Case:
     if len(results) == 2:
         seconds = zip(results[compared].seconds, results[scored].seconds, strict=True)
         shares = [ours / alone for ours, alone in seconds]
-        case.figures.append(figure("compare, of the time of scoring", "×", shares, Goal(1.2, at_most=True)))
+        case.figures.append(
+            figure("compare, of the time of scoring", "×", shares, Goal(1.2, at_most=True))
+        )
     return case
 
 
@@ -273,10 +334,15 @@ def _score_two_ways(
 ) -> Contest:
     """Score the same systems in two ways in turn, and time the stages of the first."""
     model = settings.models.minilm
-    contestants = {label: Contestant(label, OURS, model.bundle, {"device": "cpu"}, way) for label, way in ways.items()}
+    contestants = {
+        label: Contestant(label, OURS, model.bundle, {"device": "cpu"}, way)
+        for label, way in ways.items()
+    }
     work = {"systems": systems, "references": references}
     pairs = len(systems) * len(references)
-    contest = Contest(case, contestants, workload, work, pairs, next(iter(ways))).run(settings.rounds)
+    contest = Contest(case, contestants, workload, work, pairs, next(iter(ways))).run(
+        settings.rounds
+    )
     contest.add_stages(model_flops(model, [*references, *chain.from_iterable(systems)]))
     return contest
 
@@ -285,21 +351,36 @@ def judging(settings: Settings) -> Case:
     """Test systems by their scores, and a metric by human scores; no model runs."""
     draw = np.random.default_rng(0)
     bertscore = draw.normal(0.9, 0.03, (3, SYSTEMS, SEGMENTS))  # P, R and F
-    ratings, scores = draw.integers(0, 26, (13, 1590)) / 25, draw.normal(size=(13, 1590))  # 124,020 pairs
+    # 124,020 pairs
+    ratings, scores = draw.integers(0, 26, (13, 1590)) / 25, draw.normal(size=(13, 1590))
     on_scores = {
-        "10,000 swaps of P, R and F": (4.0, lambda: [paired_permutation(matrix) for matrix in bertscore]),
+        "10,000 swaps of P, R and F": (
+            4.0,
+            lambda: [paired_permutation(matrix) for matrix in bertscore],
+        ),
         "acc*_eq of 124,020 pairs": (0.2, lambda: tie_calibrated_accuracy(ratings, scores)),
     }
     candidates, references = settings.first_pairs(SEGMENTS)
     texts = outputs(candidates, SYSTEMS)
-    on_texts = {BLEU: lambda: p_of_ours(texts, references), PEER_BLEU: lambda: p_of_peer(texts, references)}
+    on_texts = {
+        BLEU: lambda: p_of_ours(texts, references),
+        PEER_BLEU: lambda: p_of_peer(texts, references),
+    }
     calls = {name: call for name, (_, call) in on_scores.items()}
     seconds = _time_in_turn({**calls, **on_texts}, settings.rounds)
     case = Case("i", f"{SYSTEMS} systems of {SEGMENTS:,} segments")
-    case.note = f"BLEU is computed from {SYSTEMS} × {len(references):,} texts, and tested with 10,000 swaps."
+    case.note = (
+        f"BLEU is computed from {SYSTEMS} × {len(references):,} texts, and tested with 10,000 "
+        "swaps."
+    )
     case.timings = [Timing(name, taken) for name, taken in seconds.items()]
-    case.figures = [figure(name, "s", seconds[name], Goal(goal, at_most=True)) for name, (goal, _) in on_scores.items()]
-    case.figures.append(ratio("BLEU, against sacreBLEU's PairedTest", seconds[BLEU], seconds[PEER_BLEU]))
+    case.figures = [
+        figure(name, "s", seconds[name], Goal(goal, at_most=True))
+        for name, (goal, _) in on_scores.items()
+    ]
+    case.figures.append(
+        ratio("BLEU, against sacreBLEU's PairedTest", seconds[BLEU], seconds[PEER_BLEU])
+    )
     return case
 
 
@@ -316,13 +397,21 @@ def p_of_peer(systems: list[list[str]], references: list[str]) -> list[float]:
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.significance import PairedTest, Result
 
-    named: list[tuple[str, Sequence[str]]] = [(str(number), texts) for number, texts in enumerate(systems)]
+    named: list[tuple[str, Sequence[str]]] = [
+        (str(number), texts) for number, texts in enumerate(systems)
+    ]
     _, results = PairedTest(named, {"BLEU": BLEU(references=[references])}, None, test_type="ar")()
-    return [result.p_value for result in results["BLEU"][1:] if isinstance(result, Result) and result.p_value]
+    return [
+        result.p_value
+        for result in results["BLEU"][1:]
+        if isinstance(result, Result) and result.p_value
+    ]
 
 
 def _time_in_turn(calls: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
-    """Time each call once per round, each round in the reverse order of the last, after a warm-up round."""
+    """Time each call once per round, each round in the reverse order of the last, after a warm-up
+    round.
+    """
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     order = [*calls]
     for _ in range(rounds + 1):
@@ -336,15 +425,22 @@ def _time_in_turn(calls: Mapping[str, Callable[[], object]], rounds: int) -> dic
 
 
 def host_ceiling(settings: Settings) -> Case:
-    """Score with only the embeddings of roberta-large, on one thread and all: whether the host could feed a GPU."""
+    """Score with only the embeddings of roberta-large, on one thread and all: whether the host
+    could feed a GPU.
+    """
     model = settings.models.roberta_embeddings
     number, cpus = settings.limit(HOST_PAIRS), usable_cpus()
-    case = Case("l", f"roberta-large's architecture at layer 0, {number:,} pairs of {HOST_TOKENS}-token texts")
+    case = Case(
+        "l",
+        f"roberta-large's architecture at layer 0, {number:,} pairs of {HOST_TOKENS}-token texts",
+    )
     contestants = {
         ALL_THREADS: ours(model, label=f"ours, {cpus} threads"),
         ONE_THREAD: ours(model, label="ours, one thread", nthreads=1),
     }
-    contest = Contest(case, contestants, "together", _host_work(settings, number), number, ONE_THREAD)
+    contest = Contest(
+        case, contestants, "together", _host_work(settings, number), number, ONE_THREAD
+    )
     contest.run(settings.rounds).compare(
         ALL_THREADS, ONE_THREAD, 3 if cpus >= 4 else None, f"{cpus} threads, against one"
     )
@@ -353,10 +449,16 @@ def host_ceiling(settings: Settings) -> Case:
 
 
 def host_alone(settings: Settings) -> Case:
-    """Tokenise, plan and pad for roberta-large, and run no model: the most that the host can prepare."""
+    """Tokenise, plan and pad for roberta-large, and run no model: the most that the host can
+    prepare.
+    """
     model = settings.models.roberta_embeddings
     number, cpus = settings.limit(HOST_PAIRS), usable_cpus()
-    case = Case("m", f"tokenised, planned and padded for roberta-large, {number:,} pairs of {HOST_TOKENS}-token texts")
+    case = Case(
+        "m",
+        f"tokenised, planned and padded for roberta-large, {number:,} pairs of "
+        f"{HOST_TOKENS}-token texts",
+    )
     case.note = "The session is a stand-in that takes no time, and nothing is matched."
     work = _host_work(settings, number)
     contestants = {

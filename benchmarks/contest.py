@@ -17,7 +17,8 @@ from harness.processes import Child, ChildError, peak_memory
 from harness.results import Case, Goal, Skipped, Timing, figure, percentile, ratio
 
 PEER = "bert-score"  # whose scores those of the others are compared with
-REST = 0.05  # seconds before each run, in which the idle thread pools of the previous process stop spinning
+# seconds before each run, in which the idle thread pools of the previous process stop spinning
+REST = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +27,20 @@ class Contestant:
 
     label: str
     engine: str
-    path: Callable[[], Path]  # of a bundle or a model folder, which is made now; may raise `ChildError`
+    # of a bundle or a model folder, which is made now; may raise `ChildError`
+    path: Callable[[], Path]
     options: Mapping[str, Any] = field(default_factory=dict)
     work: Mapping[str, Any] = field(default_factory=dict)
-    python: Path = Path(sys.executable)  # the interpreter of the environment in which the engine is installed
+    # the interpreter of the environment in which the engine is installed
+    python: Path = Path(sys.executable)
 
 
 @dataclass(slots=True)
 class Results:
     """The measurements of one contestant."""
 
-    rounds: list[list[float]] = field(default_factory=list)  # for each round the seconds of its calls
+    # for each round the seconds of its calls
+    rounds: list[list[float]] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
     peak_memory: float = 0.0
     stages: dict[str, float] = field(default_factory=dict)  # the share of each stage, if profiled
@@ -59,10 +63,13 @@ class Contest:
     pairs: int  # in a call
     profiled: str = ""  # the contestant whose stages are timed, in a run after all others
     warm_up: bool = True  # do the work once before the rounds
-    results: dict[str, Results] = field(default_factory=dict)  # of the contestants that did not fail
+    # of the contestants that did not fail
+    results: dict[str, Results] = field(default_factory=dict)
 
     def run(self, rounds: int, left_out: Sequence[str] = ()) -> "Contest":
-        """Let the contestants work in turn, each round in the reverse order of the last; skip those that fail."""
+        """Let the contestants work in turn, each round in the reverse order of the last; skip those
+        that fail.
+        """
         workers: dict[str, Child] = {}
         self.results.update({name: Results() for name in self.contestants if name not in left_out})
         order = [*self.results]
@@ -80,20 +87,27 @@ class Contest:
             for worker in workers.values():
                 worker.close()
         self.case.skipped += [
-            Skipped(one.label, failed[name]) for name, one in self.contestants.items() if name in failed
+            Skipped(one.label, failed[name])
+            for name, one in self.contestants.items()
+            if name in failed
         ]
         self.case.timings += [self._timing(name, result) for name, result in self.results.items()]
         return self
 
     def compare(self, ours: str, theirs: str, goal: float | None = None, name: str = "") -> None:
-        """Add to the case how many times faster one contestant is than another, if neither failed."""
+        """Add to the case how many times faster one contestant is than another, if neither
+        failed.
+        """
         if {ours, theirs} <= self.results.keys():
-            name = name or f"{self.contestants[ours].label}, against {self.contestants[theirs].label}"
+            name = (
+                name or f"{self.contestants[ours].label}, against {self.contestants[theirs].label}"
+            )
             our, their = self.results[ours].seconds, self.results[theirs].seconds
             self.case.figures.append(ratio(name, our, their, None if goal is None else Goal(goal)))
 
     def add_stages(self, flops: float | None = None, goal: float | None = None) -> None:
-        """Add to the case the stages of the profiled contestant, and if `flops` are given the rate of the model.
+        """Add to the case the stages of the profiled contestant, and if `flops` are given the rate
+        of the model.
 
         `goal` is the largest percentage of the time that may pass outside the model.
         """
@@ -102,16 +116,22 @@ class Contest:
             if flops is not None:
                 outside = 100 * (1 - result.stages["encode"])
                 target = None if goal is None else Goal(goal, at_most=True)
-                self.case.figures.append(figure("our time outside the model", "%", [outside], target))
+                self.case.figures.append(
+                    figure("our time outside the model", "%", [outside], target)
+                )
                 self.case.encode_rate = flops / result.encode_seconds
 
     def _timing(self, name: str, result: Results) -> Timing:
         difference = None
         peer = self.results.get(PEER)
         if peer and name != PEER and result.scores:
-            difference = max(abs(our - their) for our, their in zip(result.scores, peer.scores, strict=True))
+            difference = max(
+                abs(our - their) for our, their in zip(result.scores, peer.scores, strict=True)
+            )
         rate = self.pairs / statistics.median(result.seconds)
-        return Timing(self.contestants[name].label, result.seconds, rate, result.peak_memory, difference)
+        return Timing(
+            self.contestants[name].label, result.seconds, rate, result.peak_memory, difference
+        )
 
     def _load(self, name: str, workers: dict[str, Child], results: Results) -> None:
         contestant = self.contestants[name]
@@ -139,7 +159,9 @@ class Contest:
 _contestant = SimpleNamespace(work=None)  # of this process
 
 
-def load(engine: str, path: str, options: dict[str, Any], workload: str, work: dict[str, Any]) -> None:
+def load(
+    engine: str, path: str, options: dict[str, Any], workload: str, work: dict[str, Any]
+) -> None:
     """Load an engine, and set the work to do."""
     from benchmarks.engines import ENGINES, WORKLOADS
 

@@ -17,7 +17,8 @@ from harness.texts import distinct_pairs
 _COMPUTE = "bertscore_onnx.encoding.session.OnnxSession._compute"
 
 Runs = list[Callable[[], object]]  # made one after the other, in one thread
-Outcome = tuple[list[float], list[float]]  # the seconds of every timed call, and the F of every pair
+# the seconds of every timed call, and the F of every pair
+Outcome = tuple[list[float], list[float]]
 
 
 def load_ours(path: str, **settings: Any) -> Any:
@@ -27,7 +28,9 @@ def load_ours(path: str, **settings: Any) -> Any:
     return BERTScorer(path, **settings)
 
 
-def load_peer(path: str, *, device: str, num_layers: int, dtype: str = "float32", use_fast: bool = False) -> Any:
+def load_peer(
+    path: str, *, device: str, num_layers: int, dtype: str = "float32", use_fast: bool = False
+) -> Any:
     """Load a model folder into bert-score's scorer, and cast its model to another type by hand."""
     import torch
     import transformers
@@ -40,7 +43,9 @@ def load_peer(path: str, *, device: str, num_layers: int, dtype: str = "float32"
 
 
 class ModelAlone:
-    """Repeats only the runs of the model that scoring the same texts made, in the same session and as concurrently."""
+    """Repeats only the runs of the model that scoring the same texts made, in the same session and
+    as concurrently.
+    """
 
     def __init__(self, path: str, **settings: Any) -> None:
         self._scorer = load_ours(path, **settings)
@@ -60,7 +65,9 @@ class ModelAlone:
         return scores
 
     def _keep_arrays(self, compute: Callable[..., Any]) -> Callable[..., Any]:
-        """Keep the arrays that a run reads and writes, to which ONNX Runtime holds only pointers."""
+        """Keep the arrays that a run reads and writes, to which ONNX Runtime holds only
+        pointers.
+        """
 
         def keep(*arguments: Any) -> Any:
             self._arrays.append(arguments)
@@ -176,7 +183,9 @@ def score_singly(scorer: Any, candidates: list[str], references: list[str]) -> O
     return seconds, scores
 
 
-def score_systems(scorer: Any, systems: list[list[str]], references: list[str], *, encode_once: bool) -> Outcome:
+def score_systems(
+    scorer: Any, systems: list[list[str]], references: list[str], *, encode_once: bool
+) -> Outcome:
     """Score the outputs of several systems against the same references."""
     begin = time.perf_counter()
     against = scorer.encode(references) if encode_once else references
@@ -184,8 +193,12 @@ def score_systems(scorer: Any, systems: list[list[str]], references: list[str], 
     return [time.perf_counter() - begin], [float(value) for _, _, f in results for value in f]
 
 
-def compare_systems(scorer: Any, systems: list[list[str]], references: list[str], *, test: bool) -> Outcome:
-    """Compare systems, with the paired test and the segments that differ most, or only score them."""
+def compare_systems(
+    scorer: Any, systems: list[list[str]], references: list[str], *, test: bool
+) -> Outcome:
+    """Compare systems, with the paired test and the segments that differ most, or only score
+    them.
+    """
     if not test:
         return score_systems(scorer, systems, references, encode_once=True)
     from bertscore_onnx_evaluation import compare

@@ -1,4 +1,6 @@
-"""Floating-point operations: of a model, by formula, and per second of this machine; a multiply-add counts as two."""
+"""Floating-point operations: of a model, by formula, and per second of this machine; a multiply-add
+counts as two.
+"""
 
 import json
 import time
@@ -23,18 +25,21 @@ def model_flops(model: Model, texts: list[str]) -> float:
 
 
 def encode_flops(lengths: Iterable[int], *, layers: int, hidden: int, intermediate: int) -> float:
-    """Return the operations of encoding texts of these lengths, without padding, embeddings, norms and activations.
+    """Return the operations of encoding texts of these lengths, without padding, embeddings, norms
+    and activations.
 
-    In each layer a token passes four projections (hidden × hidden) and two of the feed-forward block
-    (hidden × intermediate), and meets every token of its text twice (scores and weighted sum), with 2·hidden
-    operations each time.
+    In each layer a token passes four projections (hidden × hidden) and two of the feed-forward
+    block (hidden × intermediate), and meets every token of its text twice (scores and weighted
+    sum), with 2·hidden operations each time.
     """
     projections = 2 * (4 * hidden**2 + 2 * hidden * intermediate)
     return float(sum(layers * length * (projections + 4 * length * hidden) for length in lengths))
 
 
 def product_rate(device: str, dtype: str, sizes: list[int]) -> float:
-    """Measure in a process of its own the most operations per second of a product of square matrices."""
+    """Measure in a process of its own the most operations per second of a product of square
+    matrices.
+    """
     rate: float = call_in_child(_product_rate, device, dtype, sizes, limit=PRODUCT_SECONDS)
     return rate
 

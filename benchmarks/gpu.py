@@ -1,9 +1,11 @@
-"""Measures this library and its rivals on CUDA in five minutes: `python -m benchmarks.gpu` (`make bench-gpu`).
+"""Measures this library and its rivals on CUDA in five minutes: `python -m benchmarks.gpu` (`make
+bench-gpu`).
 
-Needs the extra `gpu`, bert-score and a PyTorch with CUDA in one environment, and says first what is missing. If the
-packages of the export are missing, give a bundle, `--bundle roberta-large-fp16=PATH`, one in fp32,
-`--bundle roberta-large-fp32=PATH`, and the folder of the same weights, `--roberta-large PATH`. `--rehearse` does all of
-it with a tiny model on the CPU, so that it works when there is a GPU.
+Needs the extra `gpu`, bert-score and a PyTorch with CUDA in one environment, and says first what is
+missing. If the packages of the export are missing, give a bundle, `--bundle
+roberta-large-fp16=PATH`, one in fp32, `--bundle roberta-large-fp32=PATH`, and the folder of the
+same weights, `--roberta-large PATH`. `--rehearse` does all of it with a tiny model on the CPU, so
+that it works when there is a GPU.
 """
 
 import argparse
@@ -27,7 +29,16 @@ FP16, SDPA, UNPADDED = "bert-score-fp16", "torch-sdpa", "torch-unpadded"
 MANY = 10_000
 PRODUCT_SIZE, SHARE_GOAL = 8192, 40
 REHEARSED_PAIRS = 60
-NEEDED = ("onnxruntime", "torch", "transformers", "bert_score", "threadpoolctl", "onnx", "starlette", "uvicorn")
+NEEDED = (
+    "onnxruntime",
+    "torch",
+    "transformers",
+    "bert_score",
+    "threadpoolctl",
+    "onnx",
+    "starlette",
+    "uvicorn",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -35,16 +46,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=__doc__)
     add_options(parser)
     parser.set_defaults(rounds=3)
-    parser.add_argument("--rehearse", dest="is_rehearsal", action="store_true", help="on the CPU, with a tiny model")
+    parser.add_argument(
+        "--rehearse", dest="is_rehearsal", action="store_true", help="on the CPU, with a tiny model"
+    )
     settings = Settings(**vars(parser.parse_args(arguments)), device="cuda")
     if settings.is_rehearsal:
-        settings = replace(settings, device="cpu", rounds=1, pairs=min(settings.pairs or REHEARSED_PAIRS, 1000))
+        settings = replace(
+            settings, device="cpu", rounds=1, pairs=min(settings.pairs or REHEARSED_PAIRS, 1000)
+        )
     facts = {} if settings.is_rehearsal else gpu_facts()
     with ThreadPoolExecutor(2) as exports:
         list(exports.map(settings.gpu_model.bundle, ("fp16", "fp32")))
     dtype, size = ("float32", 256) if settings.is_rehearsal else ("float16", PRODUCT_SIZE)
     peak = partial(product_rate, settings.device, dtype, [size])
-    report = run_cases([few_pairs, many_pairs, first_and_single], settings, "gpu", peak, SHARE_GOAL, facts)
+    report = run_cases(
+        [few_pairs, many_pairs, first_and_single], settings, "gpu", peak, SHARE_GOAL, facts
+    )
     if UNFUSED in report.cases[0].note:
         raise SystemExit("Attention is not fused: see above.")
 
@@ -58,22 +75,32 @@ def few_pairs(settings: Settings) -> Case:
     if (difference := differences.get("ours, fp16")) is not None:
         name = "largest difference of F from bert-score in fp32"
         case.figures.append(figure(name, "/ 1,000", [1000 * difference], Goal(1, at_most=True)))
-    kernels = describe_kernels(attention_kernels(settings.gpu_model.bundle("fp16"), settings.device))
+    kernels = describe_kernels(
+        attention_kernels(settings.gpu_model.bundle("fp16"), settings.device)
+    )
     case.note = f"{case.note} Attention: {kernels}.".strip()
     return case
 
 
 def many_pairs(settings: Settings) -> Case:
     """Score more pairs, so that the card is busy."""
-    return throughput(settings, "n", settings.limit(MANY), [(OURS, SDPA, 2.0), (OURS, UNPADDED, 1.3)])
+    return throughput(
+        settings, "n", settings.limit(MANY), [(OURS, SDPA, 2.0), (OURS, UNPADDED, 1.3)]
+    )
 
 
-def throughput(settings: Settings, name: str, number: int, comparisons: list[tuple[str, str, float | None]]) -> Case:
+def throughput(
+    settings: Settings, name: str, number: int, comparisons: list[tuple[str, str, float | None]]
+) -> Case:
     """Let the library and those that it is compared with score pairs, warm."""
     model, device = settings.gpu_model, settings.device
     candidates, references = settings.all_pairs if settings.texts else synthetic_pairs(number)
     candidates, references = candidates[:number], references[:number]
-    case = Case(name, f"{model.name}'s architecture, {model.num_layers} layers, {len(candidates):,} pairs, on {device}")
+    case = Case(
+        name,
+        f"{model.name}'s architecture, {model.num_layers} layers, {len(candidates):,} pairs, on "
+        f"{device}",
+    )
     case.note = RANDOM_WEIGHTS if settings.roberta_folder is None else ""
     in_torch = {"device": device, "num_layers": model.num_layers}
     contestants = {
@@ -81,7 +108,9 @@ def throughput(settings: Settings, name: str, number: int, comparisons: list[tup
         PEER: peer(model, device=device),
         FP16: peer(model, "float16", device),
         SDPA: Contestant("PyTorch, fp16, sdpa", "torch", lambda: model.folder, in_torch),
-        UNPADDED: Contestant("PyTorch, fp16, unpadded", "torch", lambda: model.folder, {**in_torch, "unpadded": True}),
+        UNPADDED: Contestant(
+            "PyTorch, fp16, unpadded", "torch", lambda: model.folder, {**in_torch, "unpadded": True}
+        ),
     }
     taking_part = {OURS, *(other for _, other, _ in comparisons)}
     contestants = {key: contestant for key, contestant in contestants.items() if key in taking_part}
@@ -105,7 +134,8 @@ def gpu_facts() -> dict[str, str]:
             missing.append("a CUDA device that PyTorch finds")
         if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
             missing.append(
-                "ONNX Runtime for CUDA (`pip uninstall -y onnxruntime`, then `pip install 'bertscore-onnx[gpu]'`)"
+                "ONNX Runtime for CUDA (`pip uninstall -y onnxruntime`, then `pip install "
+                "'bertscore-onnx[gpu]'`)"
             )
     if missing:
         raise SystemExit(f"Missing here: {', '.join(missing)}.")

@@ -1,4 +1,6 @@
-"""A report in Markdown, and as a section of benchmarks/figures.md, which has one for each instruction set."""
+"""A report in Markdown, and as a section of benchmarks/figures.md, which has one for each
+instruction set.
+"""
 
 import statistics
 from collections.abc import Sequence
@@ -9,7 +11,8 @@ from harness.results import Case, Figure, Report, Row, Timing, preamble, table, 
 TIMINGS = ("contestant", "median", "rounds", "pairs/s", "peak memory", "largest difference")
 FIGURES = ("figure", "median", "rounds", "goal", "met")
 DOCUMENT = ROOT / "benchmarks" / "figures.md"
-INSTRUCTION_SETS = {"avx512f": "AVX-512", "avx2": "AVX2"}  # by the feature that shows them, the widest first
+# by the feature that shows them, the widest first
+INSTRUCTION_SETS = {"avx512f": "AVX-512", "avx2": "AVX2"}
 
 
 def as_markdown(report: Report) -> str:
@@ -17,7 +20,9 @@ def as_markdown(report: Report) -> str:
     parts = [preamble(report)]
     if report.peak_rates:
         slowest, fastest = _scaled(min(report.peak_rates)), _scaled(max(report.peak_rates))
-        parts.append(f"A matrix product reached {slowest} to {fastest}, measured before and after each case.")
+        parts.append(
+            f"A matrix product reached {slowest} to {fastest}, measured before and after each case."
+        )
     parts.append(goals_as_markdown(report))
     parts += [case_as_markdown(case) for case in report.cases]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -25,7 +30,12 @@ def as_markdown(report: Report) -> str:
 
 def goals_as_markdown(report: Report) -> str:
     """Return one table of all figures that have a goal."""
-    rows = [(case.letter, *_figure_row(figure)) for case in report.cases for figure in case.figures if figure.goal]
+    rows = [
+        (case.letter, *_figure_row(figure))
+        for case in report.cases
+        for figure in case.figures
+        if figure.goal
+    ]
     return table(("case", *FIGURES), rows)
 
 
@@ -46,7 +56,10 @@ def case_as_markdown(case: Case) -> str:
 def instruction_set(report: Report) -> str:
     """Return the name of the widest instruction set of a report's machine."""
     features = report.machine["features"].split()
-    return next((name for feature, name in INSTRUCTION_SETS.items() if feature in features), "other processors")
+    return next(
+        (name for feature, name in INSTRUCTION_SETS.items() if feature in features),
+        "other processors",
+    )
 
 
 def marks(name: str) -> tuple[str, str]:
@@ -75,9 +88,14 @@ def _timing_row(timing: Timing) -> Row:
 def _figure_row(figure: Figure) -> Row:
     goal = "-"
     if figure.goal is not None:
-        goal = f"{'at most' if figure.goal.at_most else 'at least'} {_value(figure.goal.bound, figure.unit)}"
+        goal = (
+            f"{'at most' if figure.goal.at_most else 'at least'} "
+            f"{_value(figure.goal.bound, figure.unit)}"
+        )
     spread = (
-        "-" if figure.low == figure.high else f"{_value(figure.low, figure.unit)} to {_value(figure.high, figure.unit)}"
+        "-"
+        if figure.low == figure.high
+        else f"{_value(figure.low, figure.unit)} to {_value(figure.high, figure.unit)}"
     )
     met = {None: "-", True: "yes", False: "no"}[figure.met]
     return figure.name, _value(figure.median, figure.unit), spread, goal, met

@@ -1,4 +1,6 @@
-"""BERTScore as a good engineer writes it in an hour: a script on ONNX Runtime, and one in PyTorch for a GPU."""
+"""BERTScore as a good engineer writes it in an hour: a script on ONNX Runtime, and one in PyTorch
+for a GPU.
+"""
 
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -25,12 +27,17 @@ class Script:
         self._tokenizer.no_padding()
         self._session = InferenceSession(f"{path}/model.onnx", providers=["CPUExecutionProvider"])
 
-    def score(self, candidates: list[str], references: list[str]) -> tuple[list[float], list[float], list[float]]:
+    def score(
+        self, candidates: list[str], references: list[str]
+    ) -> tuple[list[float], list[float], list[float]]:
         """Return P, R and F of each pair."""
         texts = list(dict.fromkeys([*candidates, *references]))
         encodings = self._tokenizer.encode_batch(texts)
         vectors = dict(zip(texts, self._encode(encodings), strict=True))
-        words = {text: np.array(one.special_tokens_mask) == 0 for text, one in zip(texts, encodings, strict=True)}
+        words = {
+            text: np.array(one.special_tokens_mask) == 0
+            for text, one in zip(texts, encodings, strict=True)
+        }
         scores = []
         for candidate, reference in zip(candidates, references, strict=True):
             similarity = vectors[candidate] @ vectors[reference].T  # (cand_tokens, ref_tokens)
@@ -59,10 +66,12 @@ class Script:
 
 
 class TorchScorer:
-    """Scores with transformers' model in one precision: each different text once, the longest first.
+    """Scores with transformers' model in one precision: each different text once, the longest
+    first.
 
-    With `unpadded` the texts of a batch lie one after the other, and attention knows where each begins: it is
-    FlashAttention-2 where that is installed, else PyTorch's own. On a CPU, where there is neither, texts take turns.
+    With `unpadded` the texts of a batch lie one after the other, and attention knows where each
+    begins: it is FlashAttention-2 where that is installed, else PyTorch's own. On a CPU, where
+    there is neither, texts take turns.
     """
 
     def __init__(
@@ -90,31 +99,45 @@ class TorchScorer:
         setattr(holder, name, getattr(holder, name)[:num_layers])
         self._model = model.to(device).eval()
         self._special = torch.tensor(
-            [self._tokenizer.cls_token_id, self._tokenizer.sep_token_id, self._tokenizer.pad_token_id], device=device
+            [
+                self._tokenizer.cls_token_id,
+                self._tokenizer.sep_token_id,
+                self._tokenizer.pad_token_id,
+            ],
+            device=device,
         )
         self._run = self._run_unpadded if unpadded else self._run_padded
         self._bounds: Any = None  # of the texts in an unpadded run, and the longest of them
         if unpadded:
             self._replace_attention()
 
-    def score(self, candidates: list[str], references: list[str]) -> tuple[list[float], list[float], list[float]]:
+    def score(
+        self, candidates: list[str], references: list[str]
+    ) -> tuple[list[float], list[float], list[float]]:
         """Return P, R and F of each pair."""
         torch = self._torch
         texts = list(dict.fromkeys([*candidates, *references]))
         row = {text: number for number, text in enumerate(texts)}
         longest = min(self._tokenizer.model_max_length, MAX_LENGTH)
-        ids = [torch.tensor(ids) for ids in self._tokenizer(texts, truncation=True, max_length=longest)["input_ids"]]
+        ids = [
+            torch.tensor(ids)
+            for ids in self._tokenizer(texts, truncation=True, max_length=longest)["input_ids"]
+        ]
         sides = [torch.tensor([row[text] for text in side]) for side in (candidates, references)]
         with torch.inference_mode():
             self._encode(ids)
             scores = torch.zeros((3, len(candidates)), device=self._device)
-            for batch in self._batches((self._lengths[sides[0]] + self._lengths[sides[1]]).tolist()):
+            for batch in self._batches(
+                (self._lengths[sides[0]] + self._lengths[sides[1]]).tolist()
+            ):
                 scores[:, batch] = self._match(*(side[batch] for side in sides))
         precision, recall, f1 = scores.tolist()
         return precision, recall, f1
 
     def _encode(self, texts: Rows) -> None:
-        """Keep the unit vectors of all tokens, those of a text one after the other, and what each token weighs."""
+        """Keep the unit vectors of all tokens, those of a text one after the other, and what each
+        token weighs.
+        """
         torch = self._torch
         self._lengths = torch.tensor([len(ids) for ids in texts])
         self._starts = torch.zeros_like(self._lengths)
@@ -127,7 +150,8 @@ class TorchScorer:
             self._starts[batch] = ends - self._lengths[batch]
             end = int(ends[-1])
         self._vectors = torch.cat(vectors)  # (tokens, hidden)
-        self._weights = (~torch.isin(torch.cat(in_order).to(self._device), self._special)).float()  # (tokens,)
+        # (tokens,)
+        self._weights = (~torch.isin(torch.cat(in_order).to(self._device), self._special)).float()
 
     def _match(self, *texts: Any) -> Any:
         """Return P, R and F of pairs, given the texts of each side, (pairs,)."""
@@ -136,17 +160,23 @@ class TorchScorer:
         for of_side in texts:
             lengths = self._lengths[of_side]
             places = torch.arange(int(lengths.max()))
-            tokens = (self._starts[of_side][:, None] + places.clamp(max=lengths[:, None] - 1)).to(self._device)
+            tokens = (self._starts[of_side][:, None] + places.clamp(max=lengths[:, None] - 1)).to(
+                self._device
+            )
             masks.append((places < lengths[:, None]).to(self._device))
             sides.append(self._vectors[tokens])
             weights.append(self._weights[tokens] * masks[-1])
-        similarity = torch.bmm(sides[0], sides[1].transpose(1, 2)).float()  # (pairs, cand_tokens, ref_tokens)
+        # (pairs, cand_tokens, ref_tokens)
+        similarity = torch.bmm(sides[0], sides[1].transpose(1, 2)).float()
         similarity.masked_fill_(~(masks[0][:, :, None] & masks[1][:, None]), -1)
         best = (similarity.amax(2), similarity.amax(1))
         precision, recall = (
-            (values * weight).sum(1) / weight.sum(1).clamp(min=1) for values, weight in zip(best, weights, strict=True)
+            (values * weight).sum(1) / weight.sum(1).clamp(min=1)
+            for values, weight in zip(best, weights, strict=True)
         )
-        return torch.stack([precision, recall, (2 * precision * recall / (precision + recall)).nan_to_num()])
+        return torch.stack(
+            [precision, recall, (2 * precision * recall / (precision + recall)).nan_to_num()]
+        )
 
     def _batches(self, lengths: list[int]) -> Iterator[list[int]]:
         """Yield the numbers of texts of like length, the longest first."""
@@ -161,7 +191,9 @@ class TorchScorer:
         """Return the vectors of all tokens, (tokens, hidden)."""
         torch = self._torch
         pad_id = self._tokenizer.pad_token_id
-        ids = torch.nn.utils.rnn.pad_sequence(texts, batch_first=True, padding_value=pad_id).to(self._device)
+        ids = torch.nn.utils.rnn.pad_sequence(texts, batch_first=True, padding_value=pad_id).to(
+            self._device
+        )
         lengths = torch.tensor([len(text) for text in texts])
         mask = (torch.arange(ids.shape[1]) < lengths[:, None]).to(self._device)
         return self._model(input_ids=ids, attention_mask=mask.long()).last_hidden_state[mask]
@@ -172,10 +204,14 @@ class TorchScorer:
         lengths = [len(text) for text in texts]
         first = 0 if self._model.config.model_type == "bert" else embeddings.padding_idx + 1
         ids = torch.cat(texts).to(self._device)[None]
-        positions = torch.cat([torch.arange(first, first + length) for length in lengths]).to(self._device)[None]
+        positions = torch.cat([torch.arange(first, first + length) for length in lengths]).to(
+            self._device
+        )[None]
         ends = torch.tensor([0, *lengths]).cumsum(0)
         self._bounds = ends.to(self._device, torch.int32), max(lengths)
-        hidden = embeddings(input_ids=ids, position_ids=positions, token_type_ids=torch.zeros_like(ids))
+        hidden = embeddings(
+            input_ids=ids, position_ids=positions, token_type_ids=torch.zeros_like(ids)
+        )
         for layer in self._model.encoder.layer:
             hidden = layer(hidden)[0]
         return hidden[0]
@@ -191,7 +227,10 @@ class TorchScorer:
                 self.heads, self.owner = given.num_attention_heads, owner
 
             def forward(self, hidden: Any, *_: Any, **__: Any) -> tuple[Any]:
-                split = [part(hidden[0]).unflatten(-1, (self.heads, -1)) for part in (self.query, self.key, self.value)]
+                split = [
+                    part(hidden[0]).unflatten(-1, (self.heads, -1))
+                    for part in (self.query, self.key, self.value)
+                ]
                 return (attend(*split, *self.owner._bounds).flatten(-2)[None],)
 
         for layer in self._model.encoder.layer:
@@ -199,7 +238,9 @@ class TorchScorer:
 
 
 def _varlen_attention(device: str) -> Callable[..., Any]:
-    """Return attention over (tokens, heads, dimensions) of texts one after the other, given their bounds."""
+    """Return attention over (tokens, heads, dimensions) of texts one after the other, given their
+    bounds.
+    """
     import torch
 
     if device == "cpu":
@@ -215,4 +256,6 @@ def _varlen_attention(device: str) -> Callable[..., Any]:
         function = import_module("flash_attn").flash_attn_varlen_func
     except ModuleNotFoundError:
         function = import_module("torch.nn.attention.varlen").varlen_attn
-    return lambda query, key, value, bounds, longest: function(query, key, value, bounds, bounds, longest, longest)
+    return lambda query, key, value, bounds, longest: function(
+        query, key, value, bounds, bounds, longest, longest
+    )

@@ -20,11 +20,13 @@ def run_cases(
 ) -> Report:
     """Run cases and write `NAME.json` and `NAME.md` into the output folder of the settings.
 
-    `measure_peak` measures the matrix-product rate, of which every encode rate should reach `share_goal` percent;
-    `facts` are more facts of the machine.
+    `measure_peak` measures the matrix-product rate, of which every encode rate should reach
+    `share_goal` percent; `facts` are more facts of the machine.
     """
     settings.output.mkdir(parents=True, exist_ok=True)
-    report = Report(time.strftime("%Y-%m-%d %H:%M"), {**facts, **machine_facts()}, settings.described())
+    report = Report(
+        time.strftime("%Y-%m-%d %H:%M"), {**facts, **machine_facts()}, settings.described()
+    )
     for fact, value in report.machine.items():
         print(f"{fact}: {value}")
     report.peak_rates.append(measure_peak())
@@ -35,7 +37,8 @@ def run_cases(
         add_peak_share(case, report.peak_rates[-2:], share_goal)
         report.cases.append(case)
         print("\n" + case_as_markdown(case), flush=True)
-        write_report(report, settings.output / f"{name}.json")  # so that it exists if a later case fails
+        # so that it exists if a later case fails
+        write_report(report, settings.output / f"{name}.json")
     (settings.output / f"{name}.md").write_text(as_markdown(report), encoding="utf-8")
     print("\n" + goals_as_markdown(report))
     print(f"\n{settings.output / name}.json and .md written.")
@@ -43,8 +46,12 @@ def run_cases(
 
 
 def add_peak_share(case: Case, peak_rates: Sequence[float], goal: float | None = None) -> None:
-    """Add to a case its encode rate as a share of the matrix-product rate, the better one of before and after it."""
+    """Add to a case its encode rate as a share of the matrix-product rate, the better one of before
+    and after it.
+    """
     if case.encode_rate is not None:
         share = 100 * case.encode_rate / max(peak_rates)
         target = None if goal is None else Goal(goal)
-        case.figures.append(figure("our rate in the model, of a matrix product's", "%", [share], target))
+        case.figures.append(
+            figure("our rate in the model, of a matrix product's", "%", [share], target)
+        )

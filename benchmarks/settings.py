@@ -12,7 +12,14 @@ from harness.processes import ROOT
 from harness.texts import read_pairs, synthetic_pairs
 
 OPTIONAL = (  # contestants that can be left out
-    *("bert-score-bf16", "bert-score-fp16", "bert-score-fast", "script", "ours-int8", "ours-openvino"),
+    *(
+        "bert-score-bf16",
+        "bert-score-fp16",
+        "bert-score-fast",
+        "script",
+        "ours-int8",
+        "ours-openvino",
+    ),
     *("torch-sdpa", "torch-unpadded"),
 )
 SYNTHETIC_PAIRS = 3004  # without files
@@ -71,9 +78,13 @@ class Settings:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that the benchmarks on the CPU and on CUDA share; each has the name of a field of `Settings`."""
+    """Add the options that the benchmarks on the CPU and on CUDA share; each has the name of a
+    field of `Settings`.
+    """
     environment = [os.environ.get(name) for name in ("BENCH_CANDIDATES", "BENCH_REFERENCES")]
-    parser.add_argument("--rounds", type=_count, default=5, help="how often each contestant runs (default: 5)")
+    parser.add_argument(
+        "--rounds", type=_count, default=5, help="how often each contestant runs (default: 5)"
+    )
     parser.add_argument("--pairs", type=int, help="the most pairs of any case, for a quick look")
     parser.add_argument(
         "--texts",
@@ -81,10 +92,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         nargs=2,
         metavar=("CANDIDATES", "REFERENCES"),
         default=[Path(path) for path in environment if path] if all(environment) else None,
-        help="files with one text a line (default: $BENCH_CANDIDATES and $BENCH_REFERENCES, else synthetic texts)",
+        help=(
+            "files with one text a line (default: $BENCH_CANDIDATES and $BENCH_REFERENCES, else "
+            "synthetic texts)"
+        ),
     )
     parser.add_argument(
-        "--output", type=_resolved, default=Settings.output, help="folder of the results and the models"
+        "--output",
+        type=_resolved,
+        default=Settings.output,
+        help="folder of the results and the models",
     )
     parser.add_argument(
         "--bundle",

@@ -1,4 +1,6 @@
-"""Where the time of a call goes: patches functions of the library with clocks, in a run made only for that."""
+"""Where the time of a call goes: patches functions of the library with clocks, in a run made only
+for that.
+"""
 
 import contextlib
 import threading
@@ -15,7 +17,10 @@ from unittest import mock
 STAGES = {  # the functions of each stage, by the names under which their callers look them up
     "tokenise": ["bertscore_onnx.text.tokenizer.TextTokenizer.__call__"],
     "plan": ["bertscore_onnx.encoding.encoder.plan_runs"],
-    "encode": ["onnxruntime.InferenceSession.run", "onnxruntime.InferenceSession.run_with_iobinding"],
+    "encode": [
+        "onnxruntime.InferenceSession.run",
+        "onnxruntime.InferenceSession.run_with_iobinding",
+    ],
     "match": ["bertscore_onnx.matching.pairs.PairMatching.match"],
 }
 OTHER = "other"  # the stage of the time in which none of these functions runs
@@ -24,7 +29,9 @@ Span = tuple[float, float, str]  # begin, end and stage, of one thread
 
 
 class StageClock:
-    """Records the stage of each thread; a timed function inside another one stops the outer clock."""
+    """Records the stage of each thread; a timed function inside another one stops the outer
+    clock.
+    """
 
     def __init__(self) -> None:
         self.spans: list[Span] = []
@@ -61,15 +68,21 @@ class StageClock:
             stack.pop()
 
     def _close(self, stack: list[str]) -> None:
-        """End the span of the innermost timed function, if there is one, and begin the next span."""
+        """End the span of the innermost timed function, if there is one, and begin the next
+        span.
+        """
         now = time.perf_counter()
         if stack:
             self.spans.append((self._thread.since, now, stack[-1]))
         self._thread.since = now
 
 
-def replaced(name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> AbstractContextManager[Any]:
-    """Replace a function of `STAGES` by a wrapped one for a `with` block; raise `RuntimeError` if it does not exist."""
+def replaced(
+    name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]
+) -> AbstractContextManager[Any]:
+    """Replace a function of `STAGES` by a wrapped one for a `with` block; raise `RuntimeError` if
+    it does not exist.
+    """
     try:
         function = resolve_name(name)
     except (AttributeError, ImportError) as error:
@@ -78,10 +91,11 @@ def replaced(name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def profile(call: Callable[[], object], *, on_cpu: bool = True) -> tuple[float, dict[str, float]]:
-    """Time a call; return the seconds of the model, and the share of each stage. Raise `RuntimeError` without any.
+    """Time a call; return the seconds of the model, and the share of each stage. Raise
+    `RuntimeError` without any.
 
-    On a CPU, other stages take their share of the moments in which the model runs. A GPU computes at full speed
-    meanwhile, so that the whole of these moments counts.
+    On a CPU, other stages take their share of the moments in which the model runs. A GPU computes
+    at full speed meanwhile, so that the whole of these moments counts.
     """
     clock = StageClock()
     with contextlib.ExitStack() as patches:
@@ -93,10 +107,14 @@ def profile(call: Callable[[], object], *, on_cpu: bool = True) -> tuple[float, 
         end = time.perf_counter()
     shares = stage_shares(clock.spans, begin, end)
     if not shares["encode"]:
-        raise RuntimeError(f"The call never ran {' or '.join(STAGES['encode'])}. Adjust STAGES in {__file__}.")
+        raise RuntimeError(
+            f"The call never ran {' or '.join(STAGES['encode'])}. Adjust STAGES in {__file__}."
+        )
     if on_cpu:
         return (end - begin) * shares["encode"], shares
-    return busy_seconds([(since, until) for since, until, stage in clock.spans if stage == "encode"]), shares
+    return busy_seconds(
+        [(since, until) for since, until, stage in clock.spans if stage == "encode"]
+    ), shares
 
 
 def busy_seconds(spans: Iterable[tuple[float, float]]) -> float:
@@ -113,7 +131,9 @@ def stage_shares(spans: list[Span], begin: float, end: float) -> dict[str, float
 
     Threads that work at the same moment share that moment equally.
     """
-    changes = sorted([(at, stage, 1) for at, _, stage in spans] + [(at, stage, -1) for _, at, stage in spans])
+    changes = sorted(
+        [(at, stage, 1) for at, _, stage in spans] + [(at, stage, -1) for _, at, stage in spans]
+    )
     active: Counter[str] = Counter()
     seconds = dict.fromkeys([*STAGES, OTHER], 0.0)
     before = begin

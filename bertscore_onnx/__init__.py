@@ -2,7 +2,8 @@
 
 from importlib import import_module
 
-TYPE_CHECKING = False  # as in `typing`, whose import would take half of the time until Ctrl-C is handled
+# as in `typing`, whose import would take half of the time until Ctrl-C is handled
+TYPE_CHECKING = False
 
 __all__ = [
     "BERTScorer",
@@ -63,7 +64,9 @@ if TYPE_CHECKING:
 else:  # hidden from type checkers, to which every name would be a member
 
     def __getattr__(name: str) -> object:
-        """Import a public name when it is first used, so that importing the package costs next to nothing."""
+        """Import a public name when it is first used, so that importing the package costs next to
+        nothing.
+        """
         if name in _MODULES:
             return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
         if name in _OF_BERT_SCORE:
@@ -72,7 +75,9 @@ else:  # hidden from type checkers, to which every name would be a member
                 getattr(import_module(module), name)
             except ImportError as error:  # with advice
                 raise AttributeError(str(error)) from error
-            raise AttributeError(f"bert-score's {name} is in {module}: `from {module} import {name}`.")
+            raise AttributeError(
+                f"bert-score's {name} is in {module}: `from {module} import {name}`."
+            )
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
     def __dir__() -> list[str]:

@@ -16,7 +16,9 @@ def main() -> None:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Raise a KeyboardInterrupt inside a command; elsewhere, and while a module is imported, end the process.
+    """Raise a KeyboardInterrupt inside a command.
+
+    Elsewhere, and while a module is imported, end the process.
 
     Native modules that are being imported would turn the KeyboardInterrupt into other errors.
     """

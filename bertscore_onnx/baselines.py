@@ -1,4 +1,6 @@
-"""Baselines: the mean scores of random pairs at each layer, measured on a corpus, and written into a bundle."""
+"""Baselines: the mean scores of random pairs at each layer, measured on a corpus, and written into
+a bundle.
+"""
 
 import json
 import tempfile
@@ -71,9 +73,16 @@ class MeasuredBaseline:
         return max(max(astuple(layer.standard_error)) for layer in self.layers)
 
     def to_csv(self) -> str:
-        """Return the means as the baseline file that bert-score and `baseline_path` read: LAYER,P,R,F."""
-        rows = ((layer.layer, layer.mean.precision, layer.mean.recall, layer.mean.f1) for layer in self.layers)
-        return "LAYER,P,R,F\n" + "".join(f"{layer},{p:.8f},{r:.8f},{f:.8f}\n" for layer, p, r, f in rows)
+        """Return the means as the baseline file that bert-score and `baseline_path` read:
+        LAYER,P,R,F.
+        """
+        rows = (
+            (layer.layer, layer.mean.precision, layer.mean.recall, layer.mean.f1)
+            for layer in self.layers
+        )
+        return "LAYER,P,R,F\n" + "".join(
+            f"{layer},{p:.8f},{r:.8f},{f:.8f}\n" for layer, p, r, f in rows
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `to_json` writes."""
@@ -105,48 +114,64 @@ _INSTEAD = ("Write the baseline to a file instead, which ", Argument("baseline_p
 
 
 def check_bundle(path: str | PathLike[str], language: str) -> None:
-    """Raise InputError or BundleError if a baseline cannot be written into a bundle under a language."""
+    """Raise InputError or BundleError if a baseline cannot be written into a bundle under a
+    language.
+    """
     catalogue.default_model(language)
     folder = Path(path)
     read_manifest(folder)
     if names := read_names(folder):
-        raise BundleError(f"The bundle {folder} was pulled from {names[0]}, and stays as it is there. ", *_INSTEAD)
+        raise BundleError(
+            f"The bundle {folder} was pulled from {names[0]}, and stays as it is there. ", *_INSTEAD
+        )
     if (folder / MANIFEST).is_symlink():
-        raise BundleError(f"{folder / MANIFEST} is a link, as in a cache that others share, and stays. ", *_INSTEAD)
+        raise BundleError(
+            f"{folder / MANIFEST} is a link, as in a cache that others share, and stays. ",
+            *_INSTEAD,
+        )
     try:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise BundleError(f"The bundle {folder} cannot be changed ({error.strerror}). ", *_INSTEAD) from error
+        raise BundleError(
+            f"The bundle {folder} cannot be changed ({error.strerror}). ", *_INSTEAD
+        ) from error
 
 
-def write_baseline(path: str | PathLike[str], baseline: MeasuredBaseline, language: str) -> Manifest:
-    """Write a baseline into a bundle's manifest under a language, and return the manifest, whose digest is new.
+def write_baseline(
+    path: str | PathLike[str], baseline: MeasuredBaseline, language: str
+) -> Manifest:
+    """Write a baseline into a bundle's manifest under a language, and return the manifest, whose
+    digest is new.
 
-    A baseline of that language is replaced; other languages keep theirs. Scorers that have opened the bundle do not
-    change. The manifest is replaced atomically, and a model card that the export wrote is updated.
+    A baseline of that language is replaced; other languages keep theirs. Scorers that have opened
+    the bundle do not change. The manifest is replaced atomically, and a model card that the export
+    wrote is updated.
 
     Args:
         path: the bundle's folder.
         baseline: as `compute_baseline` measured it with this bundle.
         language: a code such as `en`.
 
-    Raises:
-        InputError: the language is no code, or the baseline is of other layers, or of another matching.
-        BundleError: the bundle was pulled, is part of a cache, or cannot be written.
+    Raises: InputError: the language is no code, or the baseline is of other layers, or of another
+        matching. BundleError: the bundle was pulled, is part of a cache, or cannot be written.
     """
     check_bundle(path, language)
     folder, code = Path(path), language.lower()
     manifest = read_manifest(folder)
     if "|matching:" in baseline.signature:
-        raise InputError("The baselines of bundles are for the default matching, unlike this one. ", *_INSTEAD)
+        raise InputError(
+            "The baselines of bundles are for the default matching, unlike this one. ", *_INSTEAD
+        )
     if [layer.layer for layer in baseline.layers] != [*manifest.layers]:
         raise InputError(
-            f"The baseline is one of layers {[layer.layer for layer in baseline.layers]}, and the bundle {folder} has "
-            f"{[*manifest.layers]}. Measure it with this bundle."
+            f"The baseline is one of layers {[layer.layer for layer in baseline.layers]}, and the "
+            f"bundle {folder} has {[*manifest.layers]}. Measure it with this bundle."
         )
     unrelated = UnrelatedScores(
-        baseline.num_pairs, baseline.precision, [list(layer.f1_quantiles) for layer in baseline.layers]
+        baseline.num_pairs,
+        baseline.precision,
+        [list(layer.f1_quantiles) for layer in baseline.layers],
     )
     changed = msgspec.structs.replace(
         manifest,
@@ -156,10 +181,14 @@ def write_baseline(path: str | PathLike[str], baseline: MeasuredBaseline, langua
     try:
         sealed = write_manifest(folder, changed)
         card = folder / CARD
-        if card.is_file() and CARD_MARK in (text := card.read_text(encoding="utf-8", errors="replace")):
+        if card.is_file() and CARD_MARK in (
+            text := card.read_text(encoding="utf-8", errors="replace")
+        ):
             replace_whole(card, updated_card(text, manifest, sealed).encode())
     except OSError as error:
-        raise BundleError(f"The bundle {folder} cannot be changed ({error.strerror}). ", *_INSTEAD) from error
+        raise BundleError(
+            f"The bundle {folder} cannot be changed ({error.strerror}). ", *_INSTEAD
+        ) from error
     return sealed
 
 
@@ -180,13 +209,16 @@ MAX_SEED = 2**32 - 1
 
 
 def short_texts(lines: Iterable[str], max_words: int = MAX_WORDS) -> list[str]:
-    """Return the texts to draw from: the stripped lines of fewer words than `max_words`, from the first million.
+    """Return the texts to draw from: the stripped lines of fewer words than `max_words`, from the
+    first million.
 
-    Words are the strings between single spaces. Blank lines, which bert-score keeps, are left out: as texts they
-    score 0 with anything. InputError is raised if `max_words` is below 2.
+    Words are the strings between single spaces. Blank lines, which bert-score keeps, are left out:
+    as texts they score 0 with anything. InputError is raised if `max_words` is below 2.
     """
     if max_words < 2:
-        raise InputError(f"max_words is {max_words}; expected 2 or more, since texts have fewer words than that.")
+        raise InputError(
+            f"max_words is {max_words}; expected 2 or more, since texts have fewer words than that."
+        )
     stripped = (line.strip() for line in islice(lines, MAX_LINES))
     return [text for text in stripped if text and text.count(" ") + 1 < max_words]
 
@@ -194,25 +226,33 @@ def short_texts(lines: Iterable[str], max_words: int = MAX_WORDS) -> list[str]:
 def draw_pairs(texts: list[str], num_pairs: int | None, seed: int) -> list[tuple[str, str]]:
     """Draw a candidate and a reference for each pair, without replacement.
 
-    bert-score draws the same pairs after `numpy.random.seed(seed)`; the first `num_pairs` count, or all.
-    InputError is raised if there are too few texts, or the seed is out of range.
+    bert-score draws the same pairs after `numpy.random.seed(seed)`; the first `num_pairs` count, or
+    all. InputError is raised if there are too few texts, or the seed is out of range.
     """
     half = len(texts) // 2
     wanted = half if num_pairs is None else num_pairs
     if wanted < LEAST_PAIRS:
         if num_pairs is not None:
-            raise InputError(f"num_pairs is {num_pairs}; expected {LEAST_PAIRS} or more, for a standard error.")
+            raise InputError(
+                f"num_pairs is {num_pairs}; expected {LEAST_PAIRS} or more, for a standard error."
+            )
         raise InputError(
-            f"{len(texts)} of the texts are short enough and not blank; expected {2 * LEAST_PAIRS} or "
-            "more, and thousands for a baseline that is worth its name."
+            f"{len(texts)} of the texts are short enough and not blank; expected "
+            f"{2 * LEAST_PAIRS} or more, and thousands for a baseline that is worth its name."
         )
     if wanted > half:
-        raise InputError(f"{wanted:,} pairs were asked for, and {len(texts):,} texts make {half:,} at most.")
+        raise InputError(
+            f"{wanted:,} pairs were asked for, and {len(texts):,} texts make {half:,} at most."
+        )
     if not 0 <= seed <= MAX_SEED:
         raise InputError(f"seed is {seed}; expected 0 to {MAX_SEED}.")
-    generator = np.random.RandomState(seed)  # the one behind numpy.random.seed, whose draws never change
+    # the one behind numpy.random.seed, whose draws never change
+    generator = np.random.RandomState(seed)
     candidates, references = generator.choice(len(texts), size=(2, half), replace=False)[:, :wanted]
-    return [(texts[candidate], texts[reference]) for candidate, reference in zip(candidates, references, strict=True)]
+    return [
+        (texts[candidate], texts[reference])
+        for candidate, reference in zip(candidates, references, strict=True)
+    ]
 
 
 # Measuring a baseline: the mean scores of random pairs, bert-score's `journal/rescale_baseline.md`.
@@ -222,7 +262,9 @@ TOLERANCE = 1e-4
 """Standard errors below this are small enough."""
 
 PAIRS_BETWEEN_CHECKS = 1000
-"""The standard errors are checked after each block of this many pairs, so the end does not depend on batches."""
+"""The standard errors are checked after each block of this many pairs, so the end does not depend
+on batches.
+"""
 
 NUM_QUANTILES = 101
 
@@ -241,24 +283,26 @@ def compute_baseline(
 
     Half the texts are candidates and half references, drawn without replacement.
 
-    Args:
-        scorer: without idf and rescaling.
-        texts: those of a corpus, of which the first million are read, and the ones of fewer words than `max_words`
+    Args: scorer: without idf and rescaling. texts: those of a corpus, of which the first million
+        are read, and the ones of fewer words than `max_words`
             count; equal ones are drawn like others.
         num_pairs: the most pairs to score; None for all that the texts make.
         max_words: the number of words that is too many.
         seed: of the draw; bert-score draws the same pairs after `numpy.random.seed(seed)`.
-        tolerance: after every 1,000 pairs the scoring ends if all standard errors are below this; 0 for all pairs.
-        verbose: show a progress bar on standard error; None for one on a terminal, where it takes longer.
+        tolerance: after every 1,000 pairs the scoring ends if all standard errors are below this; 0
+            for all pairs.
+        verbose: show a progress bar on standard error; None for one on a terminal, where it takes
+            longer.
 
-    Raises:
-        InputError: there are too few texts, all pairs score 1, an argument is out of range, or the scorer rescales or
+    Raises: InputError: there are too few texts, all pairs score 1, an argument is out of range, or
+        the scorer rescales or
             weighs by idf.
     """
     signature = scorer.signature
     if signature.idf != "no" or signature.rescale != "no":
         raise InputError(
-            f"The scorer has idf {signature.idf} and rescale {signature.rescale}; a baseline is measured without both."
+            f"The scorer has idf {signature.idf} and rescale {signature.rescale}; a baseline is "
+            "measured without both."
         )
     if not tolerance >= 0:
         raise InputError(f"tolerance is {tolerance}; expected 0 or more.")
@@ -267,16 +311,27 @@ def compute_baseline(
     with closing(scorer.stream(pairs, verbose=verbose)) as stream:
         for score in stream:
             scores.add(np.reshape(np.array(score), (3, -1)))
-            if scores.number % PAIRS_BETWEEN_CHECKS == 0 and scores.standard_errors().max() < tolerance:
+            if (
+                scores.number % PAIRS_BETWEEN_CHECKS == 0
+                and scores.standard_errors().max() < tolerance
+            ):
                 break
     means, errors, quantiles = scores.means(), scores.standard_errors(), scores.f1_quantiles()
     if means.max() > 1 - 1e-6:  # rounding may leave equal texts just below 1
-        raise InputError("All pairs score 1: the texts are all alike. Give a corpus of different texts.")
+        raise InputError(
+            "All pairs score 1: the texts are all alike. Give a corpus of different texts."
+        )
     layers = tuple(
-        LayerBaseline(layer, Baseline(*map(float, mean)), Baseline(*map(float, error)), tuple(map(float, f1)))
-        for layer, mean, error, f1 in zip(scorer.manifest.layers, means.T, errors.T, quantiles, strict=True)
+        LayerBaseline(
+            layer, Baseline(*map(float, mean)), Baseline(*map(float, error)), tuple(map(float, f1))
+        )
+        for layer, mean, error, f1 in zip(
+            scorer.manifest.layers, means.T, errors.T, quantiles, strict=True
+        )
     )
-    return MeasuredBaseline(str(signature), signature.precision, scores.number, seed, max_words, layers)
+    return MeasuredBaseline(
+        str(signature), signature.precision, scores.number, seed, max_words, layers
+    )
 
 
 class _Scores:

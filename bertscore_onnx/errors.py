@@ -51,16 +51,24 @@ MOST_LISTED = 12
 
 
 def one_line(message: object) -> str:
-    """Return a message as one line of limited length without control characters, which files may put into it."""
+    """Return a message as one line of limited length without control characters, which files may
+    put into it.
+    """
     line = shortened(" ".join(str(message).splitlines()), MAX_MESSAGE)
-    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in line)
+    return "".join(
+        character if character.isprintable() else ascii(character)[1:-1] for character in line
+    )
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Return whether a signal handler raised an error, as for a time limit, and not the library that was running."""
+    """Return whether a signal handler raised an error, as for a time limit, and not the library
+    that was running.
+    """
     import signal  # costs start-up time, as `traceback` does
 
-    codes = {getattr(signal.getsignal(number), "__code__", None) for number in signal.valid_signals()} - {None}
+    codes = {
+        getattr(signal.getsignal(number), "__code__", None) for number in signal.valid_signals()
+    } - {None}
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_frame.f_code not in codes:
         traceback = traceback.tb_next
@@ -79,7 +87,9 @@ _BOUNDS = {">=": "at least", "<=": "at most", ">": "above", "<": "below"}
 
 
 def json_fault(error: Exception, root: str = "it") -> str:
-    """Return what msgspec found wrong in a JSON value, which is called `root`, in words of this library."""
+    """Return what msgspec found wrong in a JSON value, which is called `root`, in words of this
+    library.
+    """
 
     def kinds(types: str) -> str:
         return " or ".join(_JSON_TYPES.get(name, name) for name in types.split(" | "))
@@ -91,7 +101,10 @@ def json_fault(error: Exception, root: str = "it") -> str:
         return f"{where} is {kinds(found[2])}; expected {kinds(found[1])}"
     if found := re.fullmatch(r"Expected `(.+)` (of length )?([<>]=?) (\S+)", message):
         of_length = "of a length of " if found[2] else ""
-        return f"{where} is out of range; expected {kinds(found[1])} {of_length}{_BOUNDS[found[3]]} {found[4]}"
+        return (
+            f"{where} is out of range; expected {kinds(found[1])} {of_length}{_BOUNDS[found[3]]} "
+            f"{found[4]}"
+        )
     if found := re.fullmatch(r"Object missing required field (`.+`)", message):
         return f"{where} lacks the field {found[1]}"
     if found := re.fullmatch(r"Object contains unknown field (`.+`)", message):
@@ -108,27 +121,36 @@ def json_fault(error: Exception, root: str = "it") -> str:
 
 
 def shortened(text: str, most: int = 40) -> str:
-    """Return a text from a file as it is shown in a message, where it has a limited number of characters."""
+    """Return a text from a file as it is shown in a message, where it has a limited number of
+    characters.
+    """
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names from files or answers as they are listed in a message: a limited number, each of limited length."""
+    """Return names from files or answers as they are listed in a message: a limited number, each of
+    limited length.
+    """
     more = f" and {len(names) - MOST_LISTED:,} more" if len(names) > MOST_LISTED else ""
-    return ", ".join(shortened(name, 100) for name in names[:MOST_LISTED]) + more if names else "none"
+    return (
+        ", ".join(shortened(name, 100) for name in names[:MOST_LISTED]) + more if names else "none"
+    )
 
 
 def meant(name: str, names: Iterable[str]) -> str:
-    """Return a question for the name that is most like an unknown one, after a space; empty if none is like it.
+    """Return a question for the name that is most like an unknown one, after a space; empty if none
+    is like it.
 
-    Such a name has most of the letters in the same order, or begins with the unknown one, or the reverse.
+    Such a name has most of the letters in the same order, or begins with the unknown one, or the
+    reverse.
     """
     by_case = {existing.lower(): existing for existing in names}
     wanted = name.lower()
     begun = [
         existing
         for existing in by_case
-        if len(min(wanted, existing, key=len)) > 2 and (wanted.startswith(existing) or existing.startswith(wanted))
+        if len(min(wanted, existing, key=len)) > 2
+        and (wanted.startswith(existing) or existing.startswith(wanted))
     ]
     near = get_close_matches(wanted, [*by_case], n=1, cutoff=0.65) or begun[:1]
     return f" Did you mean {shortened(by_case[near[0]], 100)!r}?" if near else ""
@@ -136,11 +158,16 @@ def meant(name: str, names: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An argument that a message names; the command line writes it as an option."""
+    """An argument that a message names.
+
+    The command line writes it as an option.
+    """
 
     name: str
     value: Any = None
-    """The value to give, such as {"segment": "none"}; None if the name alone matters. "…" stands for further ones."""
+    """The value to give, such as {"segment": "none"}; None if the name alone matters. "…" stands
+    for further ones.
+    """
 
     option: str = ""
     """The option, if it is not called `--name`."""
@@ -157,7 +184,10 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class OptionalStep:
-    """A step that a message advises to leave out; the command line adds the typed command without its option."""
+    """A step that a message advises to leave out.
+
+    The command line adds the typed command without its option.
+    """
 
     name: str
     option: str
@@ -237,7 +267,9 @@ class GoldenScoreError(BundleError):
 
 
 class HubError(BertScoreOnnxError, OSError):
-    """A bundle cannot be pulled or pushed: it is refused, does not fit on the disk, or would replace something."""
+    """A bundle cannot be pulled or pushed: it is refused, does not fit on the disk, or would
+    replace something.
+    """
 
 
 class HubUnreachableError(HubError):
@@ -265,7 +297,9 @@ class OutOfMemoryError(EncodingError, MemoryError):
 
 
 class ClosedError(BertScoreOnnxError, RuntimeError):
-    """The scorer or the batcher was used after it was closed, or was closed before the result was ready."""
+    """The scorer or the batcher was used after it was closed, or was closed before the result was
+    ready.
+    """
 
 
 class DrainingError(ClosedError):
@@ -321,15 +355,17 @@ def needs_extra(extra: str, purpose: str) -> Iterator[None]:
             raise
         extras = extra.split(",")
         raise MissingExtraError(
-            f"{purpose} needs {package}, which is not installed. Install the extra{'s' * (len(extras) > 1)} "
-            f"{' and '.join(extras)}: {install_command(*extras)}.",
+            f"{purpose} needs {package}, which is not installed. Install the "
+            f"extra{'s' * (len(extras) > 1)} {' and '.join(extras)}: {install_command(*extras)}.",
             name=package,
         ) from error
 
 
 @contextmanager
 def needs_package(package: str, message: str) -> Iterator[None]:
-    """Raise a MissingExtraError with a message, if a package that is in no extra cannot be imported in the block."""
+    """Raise a MissingExtraError with a message, if a package that is in no extra cannot be imported
+    in the block.
+    """
     try:
         yield
     except ModuleNotFoundError as error:
@@ -339,7 +375,9 @@ def needs_package(package: str, message: str) -> Iterator[None]:
 
 
 def install_command(*extras: str) -> str:
-    """Return the command that installs the packages of extras, wherever this package itself came from."""
+    """Return the command that installs the packages of extras, wherever this package itself came
+    from.
+    """
     try:
         lines = [line.replace('"', "'").partition(";") for line in requires("bertscore-onnx") or ()]
     except PackageNotFoundError:  # it runs from its source folder
@@ -354,7 +392,9 @@ def install_command(*extras: str) -> str:
 
 
 def check_installed(packages: Iterable[str], extra: str, purpose: str) -> None:
-    """Import packages that are needed later, so that a missing one is reported before any work is done."""
+    """Import packages that are needed later, so that a missing one is reported before any work is
+    done.
+    """
     with needs_extra(extra, purpose):
         for package in packages:
             import_module(package)

@@ -1,4 +1,6 @@
-"""Reads regular files within a bound, and writes files atomically: after a crash there is the old or the new one."""
+"""Reads regular files within a bound, and writes files atomically: after a crash there is the old
+or the new one.
+"""
 
 import errno
 import mmap
@@ -16,7 +18,10 @@ from bertscore_onnx.errors import InputError, InputTypeError
 
 
 def path_text(path: str | PathLike[str], name: str) -> str:
-    """Return a path, or the name of a model, as text; raise an InputTypeError, with the argument's name, for others."""
+    """Return a path, or the name of a model, as text.
+
+    Raise an InputTypeError, with the argument's name, for others.
+    """
     text = os.fspath(path) if isinstance(path, PathLike) else path
     if not isinstance(text, str):
         raise InputTypeError(f"{name} is {path!r}; expected a string or a path.")
@@ -24,7 +29,10 @@ def path_text(path: str | PathLike[str], name: str) -> str:
 
 
 def open_regular(file: str | PathLike[str]) -> BufferedReader:
-    """Open a regular file; raise OSError for anything else, since a pipe may block, and a device may have no end."""
+    """Open a regular file.
+
+    Raise OSError for anything else, since a pipe may block, and a device may have no end.
+    """
     opened = open(file, "rb", opener=_without_waiting)  # noqa: SIM115 -- the caller closes it
     if stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
         return opened
@@ -33,19 +41,28 @@ def open_regular(file: str | PathLike[str]) -> BufferedReader:
 
 
 def read_regular(file: str | PathLike[str], max_bytes: int) -> bytes:
-    """Return the content of a regular file; raise OSError if it is not regular, or larger than the bound."""
+    """Return the content of a regular file.
+
+    Raise OSError if it is not regular, or larger than the bound.
+    """
     with open_regular(file) as opened:
         return _read(opened, max_bytes)
 
 
 def read_named(file: str | PathLike[str], max_bytes: int) -> bytes:
-    """Return the content of a file that a user named, which may be a pipe; raise OSError beyond the bound."""
+    """Return the content of a file that a user named, which may be a pipe.
+
+    Raise OSError beyond the bound.
+    """
     with Path(file).open("rb") as opened:
         return _read(opened, max_bytes)
 
 
 def _read(opened: BufferedReader, max_bytes: int) -> bytes:
-    if os.fstat(opened.fileno()).st_size <= max_bytes and len(content := opened.read(max_bytes + 1)) <= max_bytes:
+    if (
+        os.fstat(opened.fileno()).st_size <= max_bytes
+        and len(content := opened.read(max_bytes + 1)) <= max_bytes
+    ):
         return content
     raise OSError(errno.EFBIG, f"it has more than the {max_bytes:,} bytes that are read")
 
@@ -55,7 +72,10 @@ def _without_waiting(file: str, flags: int) -> int:
 
 
 def write_whole(file: str | PathLike[str], content: str | bytes) -> None:
-    """Write a file in one step, replacing an existing one; raise an InputError if it cannot be written."""
+    """Write a file in one step, replacing an existing one.
+
+    Raise an InputError if it cannot be written.
+    """
     data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
     with write_errors(file):
         device = open_device(file)
@@ -67,10 +87,11 @@ def write_whole(file: str | PathLike[str], content: str | bytes) -> None:
 
 
 def open_device(file: str | PathLike[str]) -> FileIO | None:
-    """Open a pipe, a device, or an open file by its descriptor, such as /dev/fd/3, to write; None for other files.
+    """Open a pipe, a device, or an open file by its descriptor, such as /dev/fd/3, to write; None
+    for other files.
 
-    A descriptor is used as it is, not opened again: a redirected file keeps what others write there. OSError is raised
-    if it cannot be opened.
+    A descriptor is used as it is, not opened again: a redirected file keeps what others write
+    there. OSError is raised if it cannot be opened.
     """
     name = os.fspath(file)
     descriptor = _descriptor(name)
@@ -92,7 +113,9 @@ def _descriptor(name: str) -> int | None:
 
 
 def replace_whole(path: Path, data: bytes) -> None:
-    """Write a file in one step, with the permissions of the file that it replaces, if any; raise OSError on failure."""
+    """Write a file in one step, with the permissions of the file that it replaces, if any; raise
+    OSError on failure.
+    """
     part = path.with_name(f".{path.name[:50]}-{os.getpid()}")
     try:
         with open_new(part) as file:
@@ -105,13 +128,17 @@ def replace_whole(path: Path, data: bytes) -> None:
 
 
 def open_new(path: Path) -> BufferedRandom:
-    """Open a new file in the place of an earlier one, of a run that was killed; a link there is not followed."""
+    """Open a new file in the place of an earlier one, of a run that was killed; a link there is not
+    followed.
+    """
     path.unlink(missing_ok=True)
     return path.open("x+b")
 
 
 def put_in_place(part: Path, path: Path) -> None:
-    """Give a file that is on the disk another name, and the permissions of the file that it replaces, if any."""
+    """Give a file that is on the disk another name, and the permissions of the file that it
+    replaces, if any.
+    """
     if path.exists():
         shutil.copymode(path, part)
     os.replace(part, path)
@@ -119,7 +146,10 @@ def put_in_place(part: Path, path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Put the names of a folder's files on the disk; otherwise a crash may undo a rename."""
+    """Put the names of a folder's files on the disk.
+
+    Otherwise a crash may undo a rename.
+    """
     with suppress(OSError):  # Windows and some network file systems do not sync folders
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -135,7 +165,8 @@ def write_errors(file: str | PathLike[str]) -> Iterator[None]:
         yield
     except OSError as error:
         raise InputError(
-            f"Cannot write {os.fspath(file)!r} ({error.strerror}). Check the name, its folder and its permissions."
+            f"Cannot write {os.fspath(file)!r} ({error.strerror}). Check the name, its folder and "
+            "its permissions."
         ) from error
 
 
@@ -145,11 +176,16 @@ def write_errors(file: str | PathLike[str]) -> Iterator[None]:
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
-def message_fields(content: bytes | mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the number, start and end of each field of a message that is itself a message or a string."""
+def message_fields(
+    content: bytes | mmap.mmap, start: int, end: int
+) -> Iterator[tuple[int, int, int]]:
+    """Yield the number, start and end of each field of a message that is itself a message or a
+    string.
+    """
     while start < end:
         tag, start = _varint(content, start)
-        if not 8 <= tag < 1 << 32:  # readers drop the bits from the 33rd on, and so would see another number
+        # readers drop the bits from the 33rd on, and so would see another number
+        if not 8 <= tag < 1 << 32:
             raise ValueError(f"{tag} is not the tag of a number.")
         kind = tag & 7
         if kind == _BYTES:

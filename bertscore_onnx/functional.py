@@ -22,7 +22,10 @@ from bertscore_onnx.text.texts import Context, Reference, Text
 
 
 class ScorerCache:
-    """A cache of a few scorers by their settings; the least recently used is removed first. Threads may share it."""
+    """A cache of a few scorers by their settings.
+
+    The least recently used is removed first. Threads may share it.
+    """
 
     def __init__(self, max_scorers: int) -> None:
         self._max_scorers = max_scorers
@@ -31,11 +34,15 @@ class ScorerCache:
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._follow_fork)
 
-    def get(self, settings: ScorerSettings, load: Callable[[], BERTScorer] | None = None) -> BERTScorer:
-        """Return a scorer that shares the model of the kept one; the caller closes it.
+    def get(
+        self, settings: ScorerSettings, load: Callable[[], BERTScorer] | None = None
+    ) -> BERTScorer:
+        """Return a scorer that shares the model of the kept one.
 
-        If none is kept, or its bundle was replaced, one thread loads it, and others that need it wait.
-        `load` may make a scorer of these settings from an existing scorer.
+        The caller closes it.
+
+        If none is kept, or its bundle was replaced, one thread loads it, and others that need it
+        wait. `load` may make a scorer of these settings from an existing scorer.
         """
         key = _key_of(settings)
         while True:
@@ -56,7 +63,10 @@ class ScorerCache:
                 kept.release(scorer)
 
     def clear(self) -> None:
-        """Close all scorers; the model of a scorer at work is released when it is done."""
+        """Close all scorers.
+
+        The model of a scorer at work is released when it is done.
+        """
         with self._change:
             dropped, self._kept = [*self._kept.values()], OrderedDict()
         for kept in dropped:
@@ -74,24 +84,36 @@ class ScorerCache:
         return kept
 
     def _drop(self, key: Hashable, failed: Shared[BERTScorer]) -> None:
-        """Free the place of a scorer that could not be loaded; threads that wait for it try again."""
+        """Free the place of a scorer that could not be loaded.
+
+        Threads that wait for it try again.
+        """
         with self._change:
             if self._kept.get(key) is failed:
                 del self._kept[key]
         failed.close()
 
     def _follow_fork(self) -> None:
-        """Drop the scorers that other threads were loading: a forked child has no threads to finish them."""
+        """Drop the scorers that other threads were loading: a forked child has no threads to finish
+        them.
+        """
         self._change = threading.Lock()
-        self._kept = OrderedDict((key, kept) for key, kept in self._kept.items() if not kept.is_being_made)
+        self._kept = OrderedDict(
+            (key, kept) for key, kept in self._kept.items() if not kept.is_being_made
+        )
 
 
 def _key_of(settings: ScorerSettings) -> Hashable:
-    """Return a key for the settings that stays right when the working directory or the home of bundles changes."""
-    model_type = settings.get("model_type") or (default_model() if settings.get("lang") is None else None)
+    """Return a key for the settings that stays right when the working directory or the home of
+    bundles changes.
+    """
+    model_type = settings.get("model_type") or (
+        default_model() if settings.get("lang") is None else None
+    )
     if model_type is not None:
         model_type = path_text(model_type, "model_type")
-        is_path = os.path.isfile(os.path.join(model_type, MANIFEST))  # unlike Path, it takes any string
+        # unlike Path, it takes any string
+        is_path = os.path.isfile(os.path.join(model_type, MANIFEST))
         model_type = os.path.abspath(model_type) if is_path else model_type
     return os.environ.get("BERTSCORE_ONNX_HOME"), key_of({**settings, "model_type": model_type})
 
@@ -101,11 +123,13 @@ MAX_SCORERS = 2
 
 
 class ScoreFunction:
-    """Score in a single call; the arguments are bert-score's, as `BERTScorer` documents them.
+    """Score in a single call.
 
-    The models of the last two settings stay loaded, so that further calls with them cost as little as those of a
-    `BERTScorer`; idf and rescaling may change from call to call. A bundle that was replaced is loaded again. Threads
-    may call it at the same time.
+    The arguments are bert-score's, as `BERTScorer` documents them.
+
+    The models of the last two settings stay loaded, so that further calls with them cost as little
+    as those of a `BERTScorer`; idf and rescaling may change from call to call. A bundle that was
+    replaced is loaded again. Threads may call it at the same time.
     """
 
     __name__ = "score"
@@ -160,9 +184,14 @@ class ScoreFunction:
         allow_fp32_baseline: bool = False,
         **settings: Any,
     ) -> Scores | tuple[Scores, str]:
-        """Score candidates against their references; results, errors and warnings are as of `BERTScorer.score`."""
+        """Score candidates against their references.
+
+        Results, errors and warnings are as of `BERTScorer.score`.
+        """
         if rescale_with_baseline and lang is None and baseline_path is None:
-            raise BaselineError("Rescaling needs the language, `lang`, or a file of your own, `baseline_path`.")
+            raise BaselineError(
+                "Rescaling needs the language, `lang`, or a file of your own, `baseline_path`."
+            )
         pairs = collect_pairs(cands, refs, contexts)
         settings |= {
             "model_type": model_type,
@@ -179,7 +208,9 @@ class ScoreFunction:
             check_language(lang, scorer.manifest)
             if rescale_with_baseline:
                 scorer = stack.enter_context(
-                    scorer.with_rescaling(lang, baseline_path, allow_fp32_baseline=allow_fp32_baseline)
+                    scorer.with_rescaling(
+                        lang, baseline_path, allow_fp32_baseline=allow_fp32_baseline
+                    )
                 )
             if idf is not False or idf_sents is not None:
                 scorer = stack.enter_context(scorer.with_idf(idf, idf_sents))

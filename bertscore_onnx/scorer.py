@@ -19,7 +19,15 @@ from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.shared import Shared
 from bertscore_onnx.encoding.providers import load_onnxruntime, plugin_version
 from bertscore_onnx.encoding.session import OptimizeFor
-from bertscore_onnx.errors import Argument, BaselineError, ClosedError, IdfError, InputError, InputTypeError, meant
+from bertscore_onnx.errors import (
+    Argument,
+    BaselineError,
+    ClosedError,
+    IdfError,
+    InputError,
+    InputTypeError,
+    meant,
+)
 from bertscore_onnx.matching.matrix import match_matrix
 from bertscore_onnx.matching.pairs import EncodedTexts
 from bertscore_onnx.matching.rescaling import Rescaling, choose_rescaling, random_pairs_f1
@@ -52,7 +60,14 @@ from bertscore_onnx.scoring.pipeline import Pipeline
 from bertscore_onnx.scoring.progress import progress_bar
 from bertscore_onnx.scoring.text_stats import TextStats
 from bertscore_onnx.settings import ScorerSettings, find_bundle
-from bertscore_onnx.tables.columns import SCORE_NAMES, ColumnName, Errors, RowReader, check_free, check_score_names
+from bertscore_onnx.tables.columns import (
+    SCORE_NAMES,
+    ColumnName,
+    Errors,
+    RowReader,
+    check_free,
+    check_score_names,
+)
 from bertscore_onnx.text.texts import Context, Reference, Text, check_string, collect_strings
 from bertscore_onnx.text.tokenizer import LongText, TokenisedText
 
@@ -67,7 +82,9 @@ Frame = TypeVar("Frame")
 
 
 def _refuse(function: str, unknown: Iterable[str], accepted: Iterable[str] = ()) -> None:
-    """Raise InputTypeError for an argument that a function does not take, with an accepted one that may be meant."""
+    """Raise InputTypeError for an argument that a function does not take, with an accepted one that
+    may be meant.
+    """
     for name in unknown:
         is_setting = name in ScorerSettings.__annotations__
         hint = f": it is a setting of the scorer, BERTScorer(..., {name}=...)" if is_setting else ""
@@ -84,8 +101,8 @@ def _of_pairs(signature: Signature, counts: NDArray[np.int64], *, in_context: bo
 class BERTScorer(Closeable):
     """Scores candidates against references with one exported model.
 
-    A drop-in replacement for bert-score's class of the same name. Its settings do not change after construction, so
-    threads may share it; only `compute_idf` replaces the weights, in one step.
+    A drop-in replacement for bert-score's class of the same name. Its settings do not change after
+    construction, so threads may share it; only `compute_idf` replaces the weights, in one step.
 
     Raises:
         ClosedError: a method was called after `close`.
@@ -124,49 +141,55 @@ class BERTScorer(Closeable):
 
         The positional arguments are those of bert-score's class, in its order.
 
-        Args:
-            model_type: a catalogue name, a Hub id, or the path of a bundle, whose manifest then names model and layer;
-                `hf://ORG/REPO[@REVISION][/VARIANT]` for a bundle on the hub, which is pulled unless it is here. None
-                for the default of `lang`, or without it the one that the environment variable `BERTSCORE_ONNX_MODEL`
-                names.
-            num_layers: the layer to take token embeddings from, which may be any of a bundle of all layers; None for
-                the bundle's, or the one that bert-score tuned.
-            batch_size: the most texts in one run of the model; runs are capped by tokens in any case.
-            nthreads: CPU threads; None for all that this process may keep busy, at most `OMP_NUM_THREADS`.
+        Args: model_type: a catalogue name, a Hub id, or the path of a bundle, whose manifest then
+            names model and layer;
+                `hf://ORG/REPO[@REVISION][/VARIANT]` for a bundle on the hub, which is pulled unless
+                it is here. None for the default of `lang`, or without it the one that the
+                environment variable `BERTSCORE_ONNX_MODEL` names.
+            num_layers: the layer to take token embeddings from, which may be any of a bundle of all
+                layers; None for the bundle's, or the one that bert-score tuned.
+            batch_size: the most texts in one run of the model; runs are capped by tokens in any
+                case.
+            nthreads: CPU threads; None for all that this process may keep busy, at most
+                `OMP_NUM_THREADS`.
             all_layers: score every layer, with a bundle that was exported with `--all-layers`.
-            idf: weight tokens by inverse document frequency, computed from `idf_sents` or by `compute_idf`, or else
-                from the references of each call; or `DocumentCounts`; or a mapping of token id to weight.
+            idf: weight tokens by inverse document frequency, computed from `idf_sents` or by
+                `compute_idf`, or else from the references of each call; or `DocumentCounts`; or a
+                mapping of token id to weight.
             idf_sents: sentences to compute idf weights from; needs `idf=True`.
-            device: "cpu", "cuda" or "cuda:N"; "openvino" for the CPU in bfloat16 where that is fast; None for
-                CUDA if available, else the CPU.
+            device: "cpu", "cuda" or "cuda:N"; "openvino" for the CPU in bfloat16 where that is
+                fast; None for CUDA if available, else the CPU.
             lang: language code; chooses the baseline, and the model if none is named.
-            rescale_with_baseline: rescale scores so that unrelated sentences score about 0; needs `lang` or
-                `baseline_path`.
+            rescale_with_baseline: rescale scores so that unrelated sentences score about 0; needs
+                `lang` or `baseline_path`.
             baseline_path: a baseline file of your own, `LAYER,P,R,F`.
-            use_fast_tokenizer: use the bundle that was exported with the fast tokenizer's ids, or the slow one's;
-                None for the mode of a bundle given by path, and the slow one's by name.
-            precision: "fp32", "fp16" or "int8": use the bundle that was exported in it; None for that of a bundle
-                given by path, and fp32 by name.
-            verify: check the digests of the bundle's files even if they seem unchanged, and compare the scores of its
-                golden pairs with those at the time of export.
-            allow_fp32_baseline: rescale with a baseline that was computed in fp32 even if the scores are not.
-            long_text: how to treat a text that is longer than the maximum. "truncate" cuts it, as bert-score does,
-                and warns. "window" encodes it in overlapping windows of that length, so that all of it counts; each
-                token's vector comes from the window in which it has most context.
+            use_fast_tokenizer: use the bundle that was exported with the fast tokenizer's ids, or
+                the slow one's; None for the mode of a bundle given by path, and the slow one's by
+                name.
+            precision: "fp32", "fp16" or "int8": use the bundle that was exported in it; None for
+                that of a bundle given by path, and fp32 by name.
+            verify: check the digests of the bundle's files even if they seem unchanged, and compare
+                the scores of its golden pairs with those at the time of export.
+            allow_fp32_baseline: rescale with a baseline that was computed in fp32 even if the
+                scores are not.
+            long_text: how to treat a text that is longer than the maximum. "truncate" cuts it, as
+                bert-score does, and warns. "window" encodes it in overlapping windows of that
+                length, so that all of it counts; each token's vector comes from the window in which
+                it has most context.
             max_length: the most tokens of a text, or of a window of it, special tokens included, as
-                `tokenizer.model_max_length` counts them; at most the model's own maximum, which is the default.
-            optimize_for: "throughput" runs a batch of texts on each CPU thread. "latency" runs one batch on all of
-                them, which then spin for a moment: one pair is faster, but many pairs are slower, and so are other
-                programs on the machine.
-            matching: which tokens are matched, and how: a `Matching`, or its spec, such as "code-bert-score" or
-                "exclude=special".
+                `tokenizer.model_max_length` counts them; at most the model's own maximum, which is
+                the default.
+            optimize_for: "throughput" runs a batch of texts on each CPU thread. "latency" runs one
+                batch on all of them, which then spin for a moment: one pair is faster, but many
+                pairs are slower, and so are other programs on the machine.
+            matching: which tokens are matched, and how: a `Matching`, or its spec, such as
+                "code-bert-score" or "exclude=special".
 
-        Raises:
-            InputError: an argument is out of range.
-            UnknownModelError, UnknownLayerError, BaselineError: there is no such model, layer or baseline.
-            BundleError: the bundle is missing or damaged, or does not match its manifest.
-            HubError: it cannot be pulled.
-            DeviceError, MissingExtraError: the device cannot run the model, or a package for it is not installed.
+        Raises: InputError: an argument is out of range. UnknownModelError, UnknownLayerError,
+            BaselineError: there is no such model, layer or baseline. BundleError: the bundle is
+            missing or damaged, or does not match its manifest. HubError: it cannot be pulled.
+            DeviceError, MissingExtraError: the device cannot run the model, or a package for it is
+            not installed.
         """
         _refuse("BERTScorer", unknown, ScorerSettings.__annotations__)
         check_positive("batch_size", batch_size)
@@ -234,28 +257,29 @@ class BERTScorer(Closeable):
     ) -> Scores | tuple[Scores, str]:
         """Score candidates against their references.
 
-        Args:
-            cands: candidate sentences, encoded by `encode` or not; a `TextInContext` may stand for any of them.
-            refs: for each candidate one reference, or a list of several, of which the best counts; encoded or not.
-            verbose: show a progress bar on standard error.
-            batch_size: the most texts in one run of the model, for this call.
-            return_hash: also return the line of the signature.
-            contexts: the context of each candidate and its references, such as the lines or sentences before: a text, a
-                list of sentences, or None. It is encoded with the text and, by default, not matched; see
-                `Matching.context`. If both are too long for the model, the beginning of the context is cut off.
+        Args: cands: candidate sentences, encoded by `encode` or not; a `TextInContext` may stand
+            for any of them. refs: for each candidate one reference, or a list of several, of which
+            the best counts; encoded or not. verbose: show a progress bar on standard error.
+            batch_size: the most texts in one run of the model, for this call. return_hash: also
+            return the line of the signature. contexts: the context of each candidate and its
+            references, such as the lines or sentences before: a text, a
+                list of sentences, or None. It is encoded with the text and, by default, not
+                matched; see `Matching.context`. If both are too long for the model, the beginning
+                of the context is cut off.
 
-        Returns:
-            `Scores`, three float32 arrays (candidates,) that unpack as `P, R, F`, or (layers, candidates) with
-            `all_layers`; with `return_hash` a tuple of these and the line of the signature.
+        Returns: `Scores`, three float32 arrays (candidates,) that unpack as `P, R, F`, or (layers,
+            candidates) with `all_layers`; with `return_hash` a tuple of these and the line of the
+            signature.
 
-        Raises:
-            InputError: candidates, references and contexts do not pair up, are not strings, or were encoded by another
+        Raises: InputError: candidates, references and contexts do not pair up, are not strings, or
+            were encoded by another
                 model.
 
-        Warns:
-            UserWarning: pairs score 0 because a side is empty, or all its tokens are excluded or have weight 0; a
-                context is empty; texts were truncated because they are longer than the model's maximum; or in more than
-                a tenth of the texts more than a third of the tokens are unknown to the model.
+        Warns: UserWarning: pairs score 0 because a side is empty, or all its tokens are excluded or
+            have weight 0; a
+                context is empty; texts were truncated because they are longer than the model's
+                maximum; or in more than a tenth of the texts more than a third of the tokens are
+                unknown to the model.
         """
         _refuse("score", unknown, ("verbose", "batch_size", "return_hash", "contexts"))
         pairs = collect_pairs(cands, refs, contexts)
@@ -274,18 +298,19 @@ class BERTScorer(Closeable):
     ) -> Generator[Score, None, None]:
         """Score pairs one after the other, in memory that does not depend on their number.
 
-        Args:
-            pairs: a candidate and its reference, or a list of references, each; a text may be a `TextInContext`. They
-                are read in the calling thread, about a thousand ahead. If idf weights come from the references, they
-                are read twice, and so must be a list or another iterable that can be read again, not an iterator.
-            verbose: show a progress bar on standard error; None for one that appears after 2 seconds, on a terminal.
+        Args: pairs: a candidate and its reference, or a list of references, each; a text may be a
+            `TextInContext`. They
+                are read in the calling thread, about a thousand ahead. If idf weights come from the
+                references, they are read twice, and so must be a list or another iterable that can
+                be read again, not an iterator.
+            verbose: show a progress bar on standard error; None for one that appears after 2
+                seconds, on a terminal.
             batch_size: the most texts in one run of the model.
-            max_seconds: about the longest time without a score, where the model is slow; pairs are then scored fewer at
-                a time, with more padding. None for any.
+            max_seconds: about the longest time without a score, where the model is slow; pairs are
+                then scored fewer at a time, with more padding. None for any.
 
-        Yields:
-            The `Score` of each pair, in their order, which unpacks as `P, R, F`. If a pair is invalid, or the iterable
-            raises an error, the scores of the pairs before it come first.
+        Yields: The `Score` of each pair, in their order, which unpacks as `P, R, F`. If a pair is
+            invalid, or the iterable raises an error, the scores of the pairs before it come first.
 
         Raises:
             InputError: a pair is not a candidate with its references.
@@ -294,9 +319,9 @@ class BERTScorer(Closeable):
         _refuse("stream", unknown)
         if self._weights is None and isinstance(pairs, Iterator):
             raise IdfError(
-                "A stream cannot compute idf weights from the references of an iterator, which can be read only once. "
-                "Give an iterable that can be read again, such as a list; or call compute_idf first, or give "
-                "idf_sents, or a table."
+                "A stream cannot compute idf weights from the references of an iterator, which "
+                "can be read only once. Give an iterable that can be read again, such as a list; "
+                "or call compute_idf first, or give idf_sents, or a table."
             )
         fixed_weights, max_items = self._weights, self._max_items(batch_size)
 
@@ -305,10 +330,16 @@ class BERTScorer(Closeable):
             stats = TextStats()
             weights = fixed_weights
             if weights is None:
-                weights = self._idf_of((part.references for part in read_pairs(pairs)), "references")
+                weights = self._idf_of(
+                    (part.references for part in read_pairs(pairs)), "references"
+                )
             with progress_bar(total, shown=verbose) as advance:
                 chunks = self._pipeline.score(
-                    read_pairs(pairs), weights, max_items=max_items, advance=advance, max_seconds=max_seconds
+                    read_pairs(pairs),
+                    weights,
+                    max_items=max_items,
+                    advance=advance,
+                    max_seconds=max_seconds,
                 )
                 for chunk_scores, chunk_stats in chunks:
                     stats += chunk_stats
@@ -331,32 +362,39 @@ class BERTScorer(Closeable):
     ) -> Frame:
         """Score the rows of a data frame, and return it with further columns.
 
-        Args:
-            frame: a DataFrame of pandas or polars, a `pyarrow.Table`, a `datasets.Dataset`, or a dict of columns.
-            candidate: the name of the column of candidates, or its number where columns have numbers.
-            reference: the name of the column of references, a text or a list of texts per row; or several names.
-            context: the name of a column of contexts, a text or a list of sentences per row, as for `score`.
-            names: the names of the columns of precision, recall and F1; with a fourth name, a further column marks rows
-                with a truncated text, and another, `unknown`, has the share of unknown tokens as in `Scores`.
-            errors: how to handle a row with a null, or with something other than texts: "raise" for an InputError
-                with its number, counted from 0, "null" for nulls as its scores and a further column `error` with the
-                reason. If idf weights come from the references, those of such rows count too, so that a missing
-                candidate does not change the scores of other rows.
-            verbose: show a progress bar on standard error; None for one that appears after 2 seconds, on a terminal.
+        Args: frame: a DataFrame of pandas or polars, a `pyarrow.Table`, a `datasets.Dataset`, or a
+            dict of columns. candidate: the name of the column of candidates, or its number where
+            columns have numbers. reference: the name of the column of references, a text or a list
+            of texts per row; or several names. context: the name of a column of contexts, a text or
+            a list of sentences per row, as for `score`. names: the names of the columns of
+            precision, recall and F1; with a fourth name, a further column marks rows
+                with a truncated text, and another, `unknown`, has the share of unknown tokens as in
+            `Scores`.
+            errors: how to handle a row with a null, or with something other than texts: "raise" for
+                an InputError with its number, counted from 0, "null" for nulls as its scores and a
+                further column `error` with the reason. If idf weights come from the references,
+                those of such rows count too, so that a missing candidate does not change the scores
+                of other rows.
+            verbose: show a progress bar on standard error; None for one that appears after 2
+                seconds, on a terminal.
 
-        Returns:
-            A frame of the same kind with the same columns, and after them the scores, float32; if a row has several
-            references, also `best_reference`, the position of the one with the best F. With `all_layers`, each is a
-            list over the layers. The given frame is not changed.
+        Returns: A frame of the same kind with the same columns, and after them the scores, float32;
+            if a row has several references, also `best_reference`, the position of the one with the
+            best F. With `all_layers`, each is a list over the layers. The given frame is not
+            changed.
 
-        Raises:
-            InputError: a column is missing, or has the name of one that is to be added; `names` are not three
+        Raises: InputError: a column is missing, or has the name of one that is to be added; `names`
+            are not three
                 or four different ones; or a row cannot be scored.
             InputTypeError: the frame is of another kind.
         """
         from bertscore_onnx.tables.batches import ScoreColumns, adapt
 
-        _refuse("score_frame", unknown, ("candidate", "reference", "context", "names", "errors", "verbose"))
+        _refuse(
+            "score_frame",
+            unknown,
+            ("candidate", "reference", "context", "names", "errors", "verbose"),
+        )
         score_names, adapter = check_score_names(names), adapt(frame, "The frame")
         reader = RowReader(candidate, reference, errors, context=context)
         rows = reader.read(*map(adapter.values, reader.find(adapter.names, "The frame")))
@@ -372,7 +410,9 @@ class BERTScorer(Closeable):
         scores, stats = self.score_pairs(pairs, verbose=verbose, references=references)
         stats.warn(self.max_length, stacklevel=2)
         signature = scores.signature or self.signature
-        return adapter.with_scores(columns, columns.values([*scores.each()], rows.reasons), signature)
+        return adapter.with_scores(
+            columns, columns.values([*scores.each()], rows.reasons), signature
+        )
 
     def encode(self, texts: Iterable[Reference]) -> EncodedTexts:
         """Encode texts once, to score them many times.
@@ -380,8 +420,8 @@ class BERTScorer(Closeable):
         Args:
             texts: strings, or lists of strings, each the references of one candidate.
 
-        Returns:
-            The encoded texts; `score` and `pairwise` of the same model take them in place of the strings.
+        Returns: The encoded texts; `score` and `pairwise` of the same model take them in place of
+            the strings.
 
         Raises:
             InputError: something is not a string.
@@ -390,17 +430,19 @@ class BERTScorer(Closeable):
         stats.warn(self.max_length, stacklevel=2)
         return encoded
 
-    def pairwise(self, cands: Iterable[str] | EncodedTexts, refs: Iterable[str] | EncodedTexts) -> Scores:
-        """Score every candidate against every reference, for minimum Bayes risk decoding or to find duplicates.
+    def pairwise(
+        self, cands: Iterable[str] | EncodedTexts, refs: Iterable[str] | EncodedTexts
+    ) -> Scores:
+        """Score every candidate against every reference, for minimum Bayes risk decoding or to find
+        duplicates.
 
         Args:
             cands: candidate sentences, encoded by `encode` or not.
             refs: reference sentences, encoded or not; each stands for itself.
 
-        Returns:
-            `Scores` of three float32 arrays (cands, refs), or (layers, cands, refs) with `all_layers`;
-            `best_reference` is (cands,), or (layers, cands); 0 if there are no references. `truncated` is (cands,
-            refs).
+        Returns: `Scores` of three float32 arrays (cands, refs), or (layers, cands, refs) with
+            `all_layers`; `best_reference` is (cands,), or (layers, cands); 0 if there are no
+            references. `truncated` is (cands, refs).
 
         Raises:
             InputError: something is not a string.
@@ -413,17 +455,21 @@ class BERTScorer(Closeable):
         precision, recall, f1 = match_matrix(encoded[0], encoded[1], weights, self.matching.beta)
         stats.warn(self.max_length, stacklevel=2)
         best = f1.argmax(axis=2) if len(references) else np.zeros(f1.shape[:2], dtype=np.int64)
-        candidate_truncated, reference_truncated = (side.is_truncated[side.rows] for side in encoded)
+        candidate_truncated, reference_truncated = (
+            side.is_truncated[side.rows] for side in encoded
+        )
         truncated = candidate_truncated[:, None] | reference_truncated
         candidate_unknown, reference_unknown = (side.unknown[side.rows] for side in encoded)
         unknown = np.maximum(candidate_unknown[:, None], reference_unknown)
         return self._finish(Scores(precision, recall, f1, best, truncated, unknown))
 
     def compute_idf(self, sents: Iterable[str]) -> None:
-        """Compute idf weights from sentences, usually all references; they replace any earlier ones.
+        """Compute idf weights from sentences, usually all references.
 
-        Args:
-            sents: the n sentences, duplicates included; read a few at a time and not kept in memory. As in bert-score,
+        They replace any earlier ones.
+
+        Args: sents: the n sentences, duplicates included; read a few at a time and not kept in
+            memory. As in bert-score,
                 a token in all of them weighs 0, and one in none of them ln(n + 1), even if n is 1.
 
         Raises:
@@ -462,25 +508,31 @@ class BERTScorer(Closeable):
     ) -> Self:
         """Return a scorer with another rescaling that shares this one's model.
 
-        Args:
-            lang, baseline_path, allow_fp32_baseline: as for the constructor; with neither language nor file scores
+        Args: lang, baseline_path, allow_fp32_baseline: as for the constructor; with neither
+            language nor file scores
                 stay raw.
 
         Raises:
             BaselineError: there is no such baseline.
         """
         is_raw = lang is None and baseline_path is None
-        rescaling = Rescaling() if is_raw else self._chosen_rescaling(lang, baseline_path, allow_fp32_baseline)
+        rescaling = (
+            Rescaling()
+            if is_raw
+            else self._chosen_rescaling(lang, baseline_path, allow_fp32_baseline)
+        )
         scorer = self.shared()
         scorer._rescaling = rescaling
         return scorer
 
     def unrelated_scores(self, lang: str | None = None) -> NDArray[np.float64] | None:
-        """Return the F of random pairs of texts: evenly spaced quantiles, lowest first, on the scale of this scorer.
+        """Return the F of random pairs of texts: evenly spaced quantiles, lowest first, on the
+        scale of this scorer.
 
-        They are (quantiles,), or (layers, quantiles) with `all_layers`; None if `bertscore-onnx baseline` has not
-        measured 100 or more with this bundle in this precision, or with idf or another matching. `lang` chooses among
-        several languages; the default is the language of the rescaling, or the only one.
+        They are (quantiles,), or (layers, quantiles) with `all_layers`; None if `bertscore-onnx
+        baseline` has not measured 100 or more with this bundle in this precision, or with idf or
+        another matching. `lang` chooses among several languages; the default is the language of the
+        rescaling, or the only one.
         """
         return random_pairs_f1(self.manifest, self.signature, self._rescaling, lang)
 
@@ -491,36 +543,41 @@ class BERTScorer(Closeable):
             candidate: the text.
             reference: one text, or a list of several, of which the result shows the best.
 
-        Returns:
-            `TokenMatches`, which `print` and notebooks show: which tokens match, and how similar they are.
+        Returns: `TokenMatches`, which `print` and notebooks show: which tokens match, and how
+            similar they are.
 
-        Raises:
-            InputError: a text is not a string, there is no reference, or the scorer scores all layers.
+        Raises: InputError: a text is not a string, there is no reference, or the scorer scores all
+            layers.
         """
         from bertscore_onnx.similarity import TokenMatches, pair_similarities
 
         check_string(candidate, "candidate")
-        references = tuple(collect_strings([reference] if isinstance(reference, str) else reference, "reference"))
+        references = tuple(
+            collect_strings([reference] if isinstance(reference, str) else reference, "reference")
+        )
         if not references:
             raise InputError("There is no reference; expected one text, or a list of at least one.")
-        similarities = pair_similarities(self, self._token_names, [(candidate, reference) for reference in references])
-        self.tokenise(Pairs(singles([candidate]), singles(references)))[1].warn(self.max_length, stacklevel=2)
+        similarities = pair_similarities(
+            self, self._token_names, [(candidate, reference) for reference in references]
+        )
+        self.tokenise(Pairs(singles([candidate]), singles(references)))[1].warn(
+            self.max_length, stacklevel=2
+        )
         return TokenMatches(candidate, references, tuple(similarities), self.signature)
 
     def plot_example(self, candidate: str, reference: str, fname: str | PathLike[str] = "") -> None:
         """Draw the similarity of every token of a candidate to every token of a reference.
 
-        Special tokens are left out. Similarities are rescaled by the baseline of F if scores are. Idf weights stand
-        beside the tokens, unless they come from the references of each call: a single pair has none. The drawing is
-        shown if there is a screen.
+        Special tokens are left out. Similarities are rescaled by the baseline of F if scores are.
+        Idf weights stand beside the tokens, unless they come from the references of each call: a
+        single pair has none. The drawing is shown if there is a screen.
 
         Args:
             candidate, reference: the texts; each needs a token.
             fname: a file to save the drawing to, such as `match.png` or `match.svg`; "" for none.
 
-        Raises:
-            MissingExtraError: matplotlib is not installed.
-            InputError: a text has no token; the format is unknown, or the file cannot be written; or the scorer
+        Raises: MissingExtraError: matplotlib is not installed. InputError: a text has no token; the
+            format is unknown, or the file cannot be written; or the scorer
                 scores all layers, while a drawing shows one.
         """
         from bertscore_onnx.similarity import pair_similarities
@@ -528,7 +585,9 @@ class BERTScorer(Closeable):
 
         with self.with_idf(False) if self._weights is None else nullcontext(self) as scorer:
             [similarities] = pair_similarities(scorer, self._token_names, [(candidate, reference)])
-        self.tokenise(Pairs(singles([candidate]), singles([reference])))[1].warn(self.max_length, stacklevel=2)
+        self.tokenise(Pairs(singles([candidate]), singles([reference])))[1].warn(
+            self.max_length, stacklevel=2
+        )
         plot_matches(similarities, fname)
 
     @cached_property
@@ -538,7 +597,9 @@ class BERTScorer(Closeable):
         return TokenNames(self.bundle)
 
     def close(self) -> None:
-        """Stop using the model, which is released with the last scorer that shares it; this one cannot score again."""
+        """Stop using the model, which is released with the last scorer that shares it; this one
+        cannot score again.
+        """
         if not self._is_closed:
             self._is_closed = True
             self._pipelines.release(self._shared_pipeline)
@@ -555,7 +616,10 @@ class BERTScorer(Closeable):
 
     @property
     def signature(self) -> Signature:
-        """Everything that can change a digit of a score; `str()` of it is the line to print."""
+        """Everything that can change a digit of a score.
+
+        `str()` of it is the line to print.
+        """
         return self._signature("references" if self._weights is None else self._weights.name)
 
     def _signature(self, idf: str) -> Signature:
@@ -592,7 +656,10 @@ class BERTScorer(Closeable):
 
     @property
     def bundle(self) -> Bundle:
-        """The loaded bundle; its `check_unchanged` raises an error if its files were replaced."""
+        """The loaded bundle.
+
+        Its `check_unchanged` raises an error if its files were replaced.
+        """
         return self._shared_pipeline.bundle
 
     @property
@@ -620,7 +687,8 @@ class BERTScorer(Closeable):
         """The rescaling of raw scores."""
         return self._rescaling
 
-    # What other parts of the library call: texts that were checked already, and statistics instead of warnings.
+    # What other parts of the library call: texts that were checked already, and statistics instead
+    # of warnings.
 
     def score_pairs(
         self,
@@ -630,36 +698,53 @@ class BERTScorer(Closeable):
         batch_size: int | None = None,
         references: Side | None = None,
     ) -> tuple[Scores, TextStats]:
-        """Score pairs from `collect_pairs`; return scores with their signature, and statistics that `score` warns of.
+        """Score pairs from `collect_pairs`.
 
-        Idf weights of references are computed from `references`, or from the references of the pairs.
+        Return scores with their signature, and statistics that `score` warns of.
+
+        Idf weights of references are computed from `references`, or from the references of the
+        pairs.
         """
         max_items, counts = self._max_items(batch_size), pairs.references.counts
         with progress_bar(len(counts), shown=verbose) as advance:
             known: dict[Text, TokenisedText] = {}
-            weights = self.weights_for(pairs.references if references is None else references, known)
+            weights = self.weights_for(
+                pairs.references if references is None else references, known
+            )
             parts, stats = [], TextStats()
-            chunks = self._pipeline.score(pairs.slices(), weights, max_items=max_items, advance=advance, known=known)
+            chunks = self._pipeline.score(
+                pairs.slices(), weights, max_items=max_items, advance=advance, known=known
+            )
             for scores, chunk_stats in chunks:
                 parts.append(scores)
                 stats += chunk_stats
         joined = self._finish(join_scores(parts, self._shared_pipeline.num_layers))
-        joined.signature = _of_pairs(self._signature(weights.name), counts, in_context=pairs.are_in_context)
+        joined.signature = _of_pairs(
+            self._signature(weights.name), counts, in_context=pairs.are_in_context
+        )
         joined.worst = self._rescaling.worst
         return joined, stats
 
     def tokenise(self, pairs: Pairs) -> tuple[Pairs, TextStats]:
-        """Tokenise pairs before they are scored; return them with their token ids, and statistics of their texts."""
+        """Tokenise pairs before they are scored.
+
+        Return them with their token ids, and statistics of their texts.
+        """
         return self._shared_pipeline.tokenise(pairs)
 
     def encode_items(self, items: Side) -> tuple[EncodedTexts, TextStats]:
-        """Encode texts that `collect_items` has checked, and return statistics of them; `encode` warns of these."""
+        """Encode texts that `collect_items` has checked, and return statistics of them; `encode`
+        warns of these.
+        """
         check_no_context(items.texts, "`encode`")
         [encoded], stats = self._pipeline.encode([items])
         return encoded, stats
 
-    def weights_for(self, references: Side, known: dict[Text, TokenisedText] | None = None) -> TokenWeights:
-        """Return the token weights for a call with these references: the scorer's own, or the idf in the references.
+    def weights_for(
+        self, references: Side, known: dict[Text, TokenisedText] | None = None
+    ) -> TokenWeights:
+        """Return the token weights for a call with these references: the scorer's own, or the idf
+        in the references.
 
         Texts that are tokenised for it are added to those that are known.
         """
@@ -670,24 +755,33 @@ class BERTScorer(Closeable):
         return self._idf_of(slices_of(references), "references", known)
 
     def with_fixed_weights(self, references: Iterable[Reference]) -> Self:
-        """Return a scorer that shares the model and keeps the token weights of a call with these references."""
+        """Return a scorer that shares the model and keeps the token weights of a call with these
+        references.
+        """
         if self._weights is not None:
             return self.shared()
         return self.with_idf(self._pipeline.count_documents(read_items(references, "references")))
 
     def warm_up(self) -> None:
-        """Prepare the device for every shape of a run, so that no later call waits for that; a CPU needs none.
+        """Prepare the device for every shape of a run, so that no later call waits for that; a CPU
+        needs none.
 
-        On CUDA this takes seconds: cuDNN plans its kernels for each shape, in each thread that runs the model.
+        On CUDA this takes seconds: cuDNN plans its kernels for each shape, in each thread that runs
+        the model.
         """
         self._pipeline.encoder.warm_up()
 
     def release_memory(self) -> None:
-        """Return to the system the memory that only large texts need, for example when a process becomes idle."""
+        """Return to the system the memory that only large texts need, for example when a process
+        becomes idle.
+        """
         self._pipeline.encoder.release_memory()
 
     def shared(self) -> Self:
-        """Return a scorer with the same settings that shares the model; the caller closes it."""
+        """Return a scorer with the same settings that shares the model.
+
+        The caller closes it.
+        """
         self._check_open()
         scorer = object.__new__(type(self))
         scorer.__dict__.update(self.__dict__, _shared_pipeline=self._pipelines.acquire())
@@ -696,8 +790,8 @@ class BERTScorer(Closeable):
     def __reduce__(self) -> str:
         """Refuse to be pickled or copied."""
         raise InputTypeError(
-            "A BERTScorer cannot be pickled or copied: its sessions belong to one process. Send the path of the bundle "
-            "and make a scorer in each process."
+            "A BERTScorer cannot be pickled or copied: its sessions belong to one process. Send "
+            "the path of the bundle and make a scorer in each process."
         )
 
     def __repr__(self) -> str:
@@ -718,7 +812,9 @@ class BERTScorer(Closeable):
         self._uses_idf = not isinstance(idf, bool) or idf
         self._weights = None if self._uses_idf else uniform(self.manifest)
         if not isinstance(idf, bool):
-            self._weights = idf_given(idf, self.manifest, self._pipeline.tokenization) or uniform(self.manifest)
+            self._weights = idf_given(idf, self.manifest, self._pipeline.tokenization) or uniform(
+                self.manifest
+            )
         if idf_sents is not None:
             self.compute_idf(idf_sents)
 
@@ -733,7 +829,9 @@ class BERTScorer(Closeable):
                 ", or leave rescaling off.",
             )
         precision = self._pipeline.encoder.precision
-        return choose_rescaling(self.manifest, precision, lang, path, allow_fp32_baseline=allow_fp32_baseline)
+        return choose_rescaling(
+            self.manifest, precision, lang, path, allow_fp32_baseline=allow_fp32_baseline
+        )
 
     def _finish(self, scores: Scores) -> Scores:
         """Rescale scores, (layers, …), and drop the axis of layers if there is only one."""
@@ -750,4 +848,6 @@ class BERTScorer(Closeable):
     ) -> TokenWeights:
         pipeline = self._pipeline
         weights_of = idf_of_references if name else idf_of_counts
-        return weights_of(pipeline.count_documents(slices, known), self.manifest, pipeline.tokenization, name)
+        return weights_of(
+            pipeline.count_documents(slices, known), self.manifest, pipeline.tokenization, name
+        )

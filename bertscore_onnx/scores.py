@@ -1,4 +1,6 @@
-"""The result of scoring: precision, recall and F as arrays, which reference was best, and the signature."""
+"""The result of scoring: precision, recall and F as arrays, which reference was best, and the
+signature.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -24,9 +26,12 @@ Numbers = TypeVar("Numbers")
 
 
 class PRF(NamedTuple, Generic[Numbers]):
-    """Precision, recall and F, of one candidate or as means; unpacks as `P, R, F`.
+    """Precision, recall and F, of one candidate or as means.
 
-    Each is a float, or an array (layers,) if every layer is scored; in `Scores`, an array of all candidates.
+    Unpacks as `P, R, F`.
+
+    Each is a float, or an array (layers,) if every layer is scored; in `Scores`, an array of all
+    candidates.
     """
 
     P: Numbers
@@ -49,7 +54,8 @@ class PRF(NamedTuple, Generic[Numbers]):
         return self.F
 
 
-class Score(PRF[float | Any]):  # Any: an array (layers,) if every layer is scored, which a type checker cannot see
+# Any: an array (layers,) if every layer is scored, which a type checker cannot see
+class Score(PRF[float | Any]):
     """Precision, recall and F of one candidate; unpacks as `P, R, F`.
 
     Each is a float, or an array (layers,) if every layer is scored; the ranges are as in `Scores`.
@@ -59,10 +65,14 @@ class Score(PRF[float | Any]):  # Any: an array (layers,) if every layer is scor
     """The position of the reference with the best F, an int; or an array (layers,)."""
 
     truncated: bool
-    """Whether the candidate, or a reference, is longer than the model's maximum, so that its end does not count."""
+    """Whether the candidate, or a reference, is longer than the model's maximum, so that its end
+    does not count.
+    """
 
     unknown: float
-    """The share of tokens that are unknown to the model: in the candidate, or in a reference that has more of them."""
+    """The share of tokens that are unknown to the model: in the candidate, or in a reference that
+    has more of them.
+    """
 
     def __new__(
         cls,
@@ -85,12 +95,15 @@ class Score(PRF[float | Any]):  # Any: an array (layers,) if every layer is scor
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Signature:
-    """The settings of scores; two runs with equal signatures on one device give the same scores for the same texts.
+    """The settings of scores.
 
-    In the precision bf16 this holds only for equal batches, since its kernels round differently for each batch shape.
+    Two runs with equal signatures on one device give the same scores for the same texts.
 
-    `str()` is the line to print or to log: `bertscore-onnx|model:…|layer:…|…`, without fields that are None. In values
-    `_` replaces white space, `|` and unprintable characters.
+    In the precision bf16 this holds only for equal batches, since its kernels round differently for
+    each batch shape.
+
+    `str()` is the line to print or to log: `bertscore-onnx|model:…|layer:…|…`, without fields that
+    are None. In values `_` replaces white space, `|` and unprintable characters.
     """
 
     model: str
@@ -100,13 +113,19 @@ class Signature:
     """The layer that token embeddings are taken from, or "all"."""
 
     idf: str
-    """"no"; "references" if weights come from the references of each call; else a digest of the weights."""
+    """"no"; "references" if weights come from the references of each call; else a digest of the
+    weights.
+    """
 
     rescale: str
-    """"no", the language of the baseline ("language-no" for Norwegian), or a digest of a baseline file."""
+    """"no", the language of the baseline ("language-no" for Norwegian), or a digest of a baseline
+    file.
+    """
 
     tokenizer: str
-    """The kind of transformers' tokenizer with the same ids, "slow" or "fast"; with SentencePiece also its version."""
+    """The kind of transformers' tokenizer with the same ids, "slow" or "fast"; with SentencePiece
+    also its version.
+    """
 
     long_text: str
     """"truncate" or "window": the treatment of texts that are longer than the maximum."""
@@ -121,22 +140,28 @@ class Signature:
     """The first digits of the bundle's digest."""
 
     matching: str | None = None
-    """The spec of a matching other than the default, which `Matching.parse` reads; "…+context" for scores of texts
-    in contexts."""
+    """The spec of a matching other than the default, which `Matching.parse` reads; "…+context" for
+    scores of texts in contexts."""
 
     references: str | None = None
-    """The number of references of each candidate, such as "2", or "1-3" for the smallest and the largest; None if each
-    has one, and for a scorer."""
+    """The number of references of each candidate, such as "2", or "1-3" for the smallest and the
+    largest; None if each has one, and for a scorer."""
 
     version: str = __version__
     """The version of this package."""
 
     libraries: str | None = None
-    """The versions of ONNX Runtime, a plugin of it, `tokenizers` and numpy, which can move a digit."""
+    """The versions of ONNX Runtime, a plugin of it, `tokenizers` and numpy, which can move a
+    digit.
+    """
 
     def with_references(self, least: int, most: int) -> "Signature":
         """Return the signature of scores of candidates with these numbers of references."""
-        return self if most <= 1 else replace(self, references=str(most) if least == most else f"{least}-{most}")
+        return (
+            self
+            if most <= 1
+            else replace(self, references=str(most) if least == most else f"{least}-{most}")
+        )
 
     def in_context(self) -> "Signature":
         """Return the signature of scores of texts in contexts."""
@@ -152,40 +177,50 @@ class Signature:
 
     def __str__(self) -> str:
         """Return the fields that are not None as `key:value`, joined by `|`."""
-        fields = (f"{name}:{_word(value)}" for name, value in asdict(self).items() if value is not None)
+        fields = (
+            f"{name}:{_word(value)}" for name, value in asdict(self).items() if value is not None
+        )
         return "|".join(("bertscore-onnx", *fields))
 
 
 def _word(value: object) -> str:
-    return "".join(character if character.isprintable() and character not in " |" else "_" for character in str(value))
+    return "".join(
+        character if character.isprintable() and character not in " |" else "_"
+        for character in str(value)
+    )
 
 
 class Scores(PRF[NDArray[np.float32]]):
     """Precision, recall and F of every candidate; unpacks as `P, R, F`.
 
-    Each is a float32 array (candidates,), or (layers, candidates) if every layer is scored. Before rescaling P and R
-    are in [-1, 1], and F is between them, or of any size if one is negative and the other is not. With several
-    references P, R and F are each the best over the references, independently, as in bert-score.
+    Each is a float32 array (candidates,), or (layers, candidates) if every layer is scored. Before
+    rescaling P and R are in [-1, 1], and F is between them, or of any size if one is negative and
+    the other is not. With several references P, R and F are each the best over the references,
+    independently, as in bert-score.
 
     `to_pandas()` and `to_dict()` return them by their names in files: precision, recall and f1.
     """
 
     best_reference: NDArray[np.int64]
-    """The position of the reference with the best F for every candidate, the first of equals; shaped like `F`."""
+    """The position of the reference with the best F for every candidate, the first of equals;
+    shaped like `F`.
+    """
 
     truncated: NDArray[np.bool_]
-    """Whether each candidate, or a reference of it, is longer than the model's maximum, so that its end does not count;
-    (candidates,)."""
+    """Whether each candidate, or a reference of it, is longer than the model's maximum, so that its
+    end does not count; (candidates,)."""
 
     unknown: NDArray[np.float64]
-    """The share of tokens that are unknown to the model, in each candidate or in a reference of it that has more of
-    them; (candidates,)."""
+    """The share of tokens that are unknown to the model, in each candidate or in a reference of it
+    that has more of them; (candidates,)."""
 
     signature: Signature | None = None
     """The settings of the scores that `score` returns; None for others."""
 
     worst: PRF[NDArray[np.float32]] | None = None
-    """What an empty text scores under these settings, (layers,) each: 0, or less after rescaling; likewise."""
+    """What an empty text scores under these settings, (layers,) each: 0, or less after rescaling;
+    likewise.
+    """
 
     def __new__(
         cls,
@@ -196,26 +231,38 @@ class Scores(PRF[NDArray[np.float32]]):
         truncated: NDArray[np.bool_] | None = None,
         unknown: NDArray[np.float64] | None = None,
     ) -> "Scores":
-        """Combine the arrays; by default the first reference is best, no text is truncated, and no token unknown."""
+        """Combine the arrays.
+
+        By default the first reference is best, no text is truncated, and no token unknown.
+        """
         scores = tuple.__new__(cls, (P, R, F))
-        scores.best_reference = np.zeros(F.shape, dtype=np.int64) if best_reference is None else best_reference
-        scores.truncated = np.zeros(F.shape[-1:], dtype=np.bool_) if truncated is None else truncated
+        scores.best_reference = (
+            np.zeros(F.shape, dtype=np.int64) if best_reference is None else best_reference
+        )
+        scores.truncated = (
+            np.zeros(F.shape[-1:], dtype=np.bool_) if truncated is None else truncated
+        )
         scores.unknown = np.zeros(F.shape[-1:]) if unknown is None else unknown
         return scores
 
     def __getitem__(self, index: Any) -> Any:
-        """Return P, R or F by its position; raise an InputTypeError for a name, which is an attribute."""
+        """Return P, R or F by its position.
+
+        Raise an InputTypeError for a name, which is an attribute.
+        """
         if isinstance(index, str):
             raise InputTypeError(
-                f"Scores have no item {index!r}; expected an attribute: scores.P, scores.R or scores.F."
+                f"Scores have no item {index!r}; expected an attribute: scores.P, scores.R or "
+                "scores.F."
             )
         return super().__getitem__(index)
 
     def mean(self) -> PRF[Any]:
         """Return the arithmetic means of precision, of recall and of F over the candidates.
 
-        The score of a system is its mean F, as bert-score prints it, which is not the F of the mean precision and mean
-        recall. After `pairwise` the means of each candidate over the references are arrays (candidates,).
+        The score of a system is its mean F, as bert-score prints it, which is not the F of the mean
+        precision and mean recall. After `pairwise` the means of each candidate over the references
+        are arrays (candidates,).
 
         Returns:
             Floats; or with `all_layers` arrays (layers,).
@@ -231,40 +278,60 @@ class Scores(PRF[NDArray[np.float32]]):
     def to_dict(self) -> dict[str, Any]:
         """Return lists by the names that files and HTTP answers have, for `json.dumps`.
 
-        They are `precision`, `recall`, `f1`, `best_reference`, `truncated` and `unknown`, nested as the arrays are.
+        They are `precision`, `recall`, `f1`, `best_reference`, `truncated` and `unknown`, nested as
+        the arrays are.
         """
         return {name: getattr(self, name).tolist() for name in _NAMES}
 
     def to_pandas(self) -> "DataFrame":
         """Return a data frame with a row for each candidate, numbered from 0.
 
-        It has the columns of `to_dict`. With `all_layers` there is a row for each `layer` and `candidate`, and after
-        `pairwise` one for each `candidate` and `reference`, which are the levels of the index; the latter has no column
-        `best_reference`.
+        It has the columns of `to_dict`. With `all_layers` there is a row for each `layer` and
+        `candidate`, and after `pairwise` one for each `candidate` and `reference`, which are the
+        levels of the index; the latter has no column `best_reference`.
 
         Raises:
             MissingExtraError: pandas is not installed.
         """
-        message = "pandas is not installed. Install it with `pip install pandas`, or use `scores.to_dict()`."
+        message = (
+            "pandas is not installed. Install it with `pip install pandas`, or use "
+            "`scores.to_dict()`."
+        )
         with needs_package("pandas", message):
             from pandas import DataFrame, MultiIndex, RangeIndex
         shape, is_pairwise = self.F.shape, self.best_reference.ndim < self.F.ndim
-        levels = [*["layer"] * (len(shape) - is_pairwise > 1), "candidate", *["reference"] * is_pairwise]
-        index = MultiIndex.from_product(map(range, shape), names=levels) if len(shape) > 1 else RangeIndex(len(self.F))
-        columns = {name: getattr(self, name) for name in _NAMES if not (is_pairwise and name == "best_reference")}
-        return DataFrame({name: np.broadcast_to(values, shape).ravel() for name, values in columns.items()}, index)
+        levels = [
+            *["layer"] * (len(shape) - is_pairwise > 1),
+            "candidate",
+            *["reference"] * is_pairwise,
+        ]
+        index = (
+            MultiIndex.from_product(map(range, shape), names=levels)
+            if len(shape) > 1
+            else RangeIndex(len(self.F))
+        )
+        columns = {
+            name: getattr(self, name)
+            for name in _NAMES
+            if not (is_pairwise and name == "best_reference")
+        }
+        return DataFrame(
+            {name: np.broadcast_to(values, shape).ravel() for name, values in columns.items()},
+            index,
+        )
 
     def to_torch(self) -> "tuple[Tensor, Tensor, Tensor]":
         """Return P, R and F as tensors of PyTorch, which share the memory of the arrays.
 
-        They suit code written for bert-score's result, such as `torch.stack(scores.to_torch()).mean(dim=1)`.
+        They suit code written for bert-score's result, such as
+        `torch.stack(scores.to_torch()).mean(dim=1)`.
 
         Raises:
             MissingExtraError: PyTorch is not installed.
         """
         message = (
-            "PyTorch is not installed. Install it with `pip install torch`, or use the arrays: `scores.f1.tolist()`, "
-            "`scores.mean()`."
+            "PyTorch is not installed. Install it with `pip install torch`, or use the arrays: "
+            "`scores.f1.tolist()`, `scores.mean()`."
         )
         with needs_package("torch", message):
             from torch import from_numpy  # noqa: TID251 -- only if the caller has it and requests tensors
@@ -276,11 +343,17 @@ class Scores(PRF[NDArray[np.float32]]):
 
     def each(self) -> Iterator["Score"]:
         """Yield the score of each candidate."""
-        for values in zip(*(array.tolist() if array.ndim == 1 else array.T for array in arrays_of(self)), strict=True):
+        for values in zip(
+            *(array.tolist() if array.ndim == 1 else array.T for array in arrays_of(self)),
+            strict=True,
+        ):
             yield Score(*values)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether all arrays are equal, of another tuple P, R and F; signatures are not compared."""
+        """Return whether all arrays are equal, of another tuple P, R and F.
+
+        Signatures are not compared.
+        """
         if not isinstance(other, tuple):
             return False
         if isinstance(other, Scores):
@@ -293,11 +366,15 @@ class Scores(PRF[NDArray[np.float32]]):
 
     def __repr__(self) -> str:
         """Return how many they are, and their means."""
-        means = ", ".join(f"{name} {values.mean():.4f}" for name, values in self._asdict().items() if values.size)
+        means = ", ".join(
+            f"{name} {values.mean():.4f}" for name, values in self._asdict().items() if values.size
+        )
         return f"Scores({self._size}{means and ', means: ' + means})"
 
     def _repr_html_(self) -> str:
-        """Return means, a histogram of F unless all are equal, and the signature, as a notebook shows them."""
+        """Return means, a histogram of F unless all are equal, and the signature, as a notebook
+        shows them.
+        """
         names = "".join(f"<th>{name}</th>" for name in ("scores", "mean P", "mean R", "mean F"))
         means = "".join(f"<td>{values.mean():.4f}</td>" for values in self if values.size)
         signature = f"<p>{self.signature._repr_html_()}</p>" if self.signature else ""
@@ -319,30 +396,39 @@ BINS, BIN_WIDTH, HEIGHT = 30, 10, 80
 
 
 def _histogram(values: NDArray[np.float32]) -> str:
-    """Return the histogram of scores as SVG, in the colour of the text, from the lowest to the highest."""
+    """Return the histogram of scores as SVG, in the colour of the text, from the lowest to the
+    highest.
+    """
     counts, edges = np.histogram(values, bins=BINS)
     heights = HEIGHT * counts / counts.max()
     bars = "".join(
-        f'<rect x="{number * BIN_WIDTH}" y="{HEIGHT - height:.1f}" width="{BIN_WIDTH - 1}" height="{height:.1f}"/>'
+        f'<rect x="{number * BIN_WIDTH}" y="{HEIGHT - height:.1f}" width="{BIN_WIDTH - 1}" '
+        f'height="{height:.1f}"/>'
         for number, height in enumerate(heights)
     )
     width = BINS * BIN_WIDTH
     return (
-        f'<svg width="{width}" height="{HEIGHT + 16}" fill="currentColor" font-size="11" role="img" '
-        f'aria-label="Histogram of F"><title>Histogram of F</title>{bars}<text y="{HEIGHT + 13}">F {edges[0]:.3f}'
+        f'<svg width="{width}" height="{HEIGHT + 16}" fill="currentColor" font-size="11" '
+        'role="img" '
+        f'aria-label="Histogram of F"><title>Histogram of F</title>{bars}<text y="{HEIGHT + 13}">F '
+        f"{edges[0]:.3f}"
         f'</text><text x="{width}" y="{HEIGHT + 13}" text-anchor="end">{edges[-1]:.3f}</text></svg>'
     )
 
 
 def arrays_of(scores: Scores) -> tuple[NDArray[Any], ...]:
-    """Return all arrays of scores, as `Scores` takes them; the last axis of each is the candidates."""
+    """Return all arrays of scores, as `Scores` takes them.
+
+    The last axis of each is the candidates.
+    """
     return *scores, scores.best_reference, scores.truncated, scores.unknown
 
 
 def best_of_references(pairs: Scores, counts: NDArray[np.int64]) -> Scores:
     """Reduce one score a pair to one a candidate: the maximum of P, of R and of F, each on its own.
 
-    The pairs of one candidate stand side by side; it has one of the counts, (candidates,), of references, at least 1.
+    The pairs of one candidate stand side by side; it has one of the counts, (candidates,), of
+    references, at least 1.
     """
     num_pairs = pairs.F.shape[-1]
     if len(counts) == num_pairs:  # one reference each
@@ -352,14 +438,22 @@ def best_of_references(pairs: Scores, counts: NDArray[np.int64]) -> Scores:
         np.maximum.reduceat(values, starts, axis=-1) for values in arrays_of(pairs)
     )
     position = np.arange(num_pairs) - np.repeat(starts, counts)  # (pairs,)
-    contenders = np.where(np.repeat(f1, counts, axis=-1) == pairs.F, position, num_pairs)  # (layers, pairs)
-    return Scores(precision, recall, f1, np.minimum.reduceat(contenders, starts, axis=-1), truncated, unknown)
+    # (layers, pairs)
+    contenders = np.where(np.repeat(f1, counts, axis=-1) == pairs.F, position, num_pairs)
+    return Scores(
+        precision, recall, f1, np.minimum.reduceat(contenders, starts, axis=-1), truncated, unknown
+    )
 
 
 def join_scores(parts: Sequence[Scores], num_layers: int) -> Scores:
-    """Concatenate the scores of candidates, in chunks; (layers, candidates) if there is no chunk."""
+    """Concatenate the scores of candidates, in chunks.
+
+    (layers, candidates) if there is no chunk.
+    """
     if len(parts) == 1:
         return parts[0]
     if not parts:
         return Scores(*np.zeros((3, num_layers, 0), dtype=np.float32))
-    return Scores(*(np.concatenate(arrays, axis=-1) for arrays in zip(*map(arrays_of, parts), strict=True)))
+    return Scores(
+        *(np.concatenate(arrays, axis=-1) for arrays in zip(*map(arrays_of, parts), strict=True))
+    )

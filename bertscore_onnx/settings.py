@@ -1,4 +1,6 @@
-"""`ScorerSettings`: the one list of a scorer's settings, by the names of `BERTScorer`'s arguments."""
+"""`ScorerSettings`: the one list of a scorer's settings, by the names of `BERTScorer`'s
+arguments.
+"""
 
 from collections.abc import Hashable, Iterable, Mapping
 from os import PathLike, fspath
@@ -20,7 +22,9 @@ from bertscore_onnx.text.tokenizer import LongText
 
 
 class TokenizerSettings(TypedDict, total=False):
-    """The settings that choose the bundle, and where texts are cut: all that counting documents needs."""
+    """The settings that choose the bundle, and where texts are cut: all that counting documents
+    needs.
+    """
 
     model_type: str | PathLike[str] | None
     num_layers: int | None
@@ -32,7 +36,10 @@ class TokenizerSettings(TypedDict, total=False):
 
 
 class ScorerSettings(TokenizerSettings, total=False):
-    """All settings of a scorer, as `BERTScorer` takes them; those left out have its defaults."""
+    """All settings of a scorer, as `BERTScorer` takes them.
+
+    Those left out have its defaults.
+    """
 
     batch_size: int | None
     nthreads: int | None
@@ -51,11 +58,16 @@ class ScorerSettings(TokenizerSettings, total=False):
 def find_bundle(
     settings: TokenizerSettings | ScorerSettings, *, all_layers: bool | None, verify: bool = False
 ) -> Bundle:
-    """Open the bundle of the model, or of the language, or else the bundle that the environment names.
+    """Open the bundle of the model, or of the language, or else the bundle that the environment
+    names.
 
     One on the hub is pulled unless it is here.
     """
-    model_type, lang, use_fast = settings.get("model_type"), settings.get("lang"), settings.get("use_fast_tokenizer")
+    model_type, lang, use_fast = (
+        settings.get("model_type"),
+        settings.get("lang"),
+        settings.get("use_fast_tokenizer"),
+    )
     default = default_model() if model_type is None else None
     name = default if lang is None and default is not None else model_type
     try:
@@ -73,13 +85,17 @@ def find_bundle(
             raise
         if name is not None:
             raise type(error)(f"{MODEL_VARIABLE} is {default!r}. {error}") from error
-        raise type(error)(f"{error} {MODEL_VARIABLE} does not apply where a language is given.") from error
+        raise type(error)(
+            f"{error} {MODEL_VARIABLE} does not apply where a language is given."
+        ) from error
     check_language(lang, bundle.manifest)
     return bundle
 
 
 def check_language(lang: str | None, manifest: Manifest) -> None:
-    """Raise an InputError unless `lang` is None, a language code, or the name of a baseline of the bundle."""
+    """Raise an InputError unless `lang` is None, a language code, or the name of a baseline of the
+    bundle.
+    """
     if lang is not None and lower_code(lang) not in manifest.baselines:
         language_model(lang)
 
@@ -90,20 +106,23 @@ def check_language(lang: str | None, manifest: Manifest) -> None:
 def checked_settings(settings: Mapping[str, Any], kind: type = ScorerSettings) -> dict[str, Any]:
     """Return settings in a form that can be pickled.
 
-    InputError is raised if the bundle or an unknown name is among them, or idf weights would come from each batch.
+    InputError is raised if the bundle or an unknown name is among them, or idf weights would come
+    from each batch.
     """
     names = [name for name in get_type_hints(kind) if name != "model_type"]
     for name in settings:
         if name not in names:
-            raise InputTypeError(f"There is no setting {name!r}; expected some of {', '.join(names)}.")
+            raise InputTypeError(
+                f"There is no setting {name!r}; expected some of {', '.join(names)}."
+            )
     checked = dict(settings)
     if checked.get("idf_sents") is not None:
         checked["idf_sents"] = list(check_many(checked["idf_sents"], "idf_sents"))
     elif checked.get("idf") is True:
         raise InputError(
-            "idf=True would take idf weights from the references of each batch, so that scores would depend on how "
-            "the data is cut. First count the documents of all the data with count_documents, and pass the counts as "
-            "idf."
+            "idf=True would take idf weights from the references of each batch, so that scores "
+            "would depend on how the data is cut. First count the documents of all the data with "
+            "count_documents, and pass the counts as idf."
         )
     if "matching" in checked:
         checked["matching"] = checked_matching(checked["matching"])
@@ -113,7 +132,9 @@ def checked_settings(settings: Mapping[str, Any], kind: type = ScorerSettings) -
 
 
 def counts_first(settings: Mapping[str, Any]) -> bool:
-    """Return whether idf weights come from all references, which must be counted before any is scored."""
+    """Return whether idf weights come from all references, which must be counted before any is
+    scored.
+    """
     return settings.get("idf") is True and settings.get("idf_sents") is None
 
 

@@ -10,7 +10,8 @@ from bertscore_onnx_evaluation.systems import compare_systems
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-# These modules import BERTScorer for type checkers alone; autodoc needs it to resolve their annotations.
+# These modules import BERTScorer for type checkers alone; autodoc needs it to resolve their
+# annotations.
 for module in (compare_systems, metric_scores):
     vars(module)["BERTScorer"] = BERTScorer
 del module
@@ -49,7 +50,8 @@ napoleon_numpy_docstring = False
 napoleon_use_rtype = False
 python_display_short_literal_types = True
 
-# The site is built offline, without other projects' indexes, and private names of this one have no entry.
+# The site is built offline, without other projects' indexes, and private names of this one have no
+# entry.
 nitpick_ignore_regex = [
     ("py:.*", r"(collections|concurrent|numpy|os|pathlib|types|typing)\..*"),
     ("py:.*", r"bertscore_onnx\.(bundle|encoding|matching|scoring|settings|tables|text)\..*"),

@@ -1,10 +1,12 @@
-"""BERTScore as a script with JSON on standard input and output, as agentevals runs its custom evaluators.
+"""BERTScore as a script with JSON on standard input and output, as agentevals runs its custom
+evaluators.
 
     pip install 'bertscore-onnx[cpu]'
     python agentevals_evaluator.py < INPUT.json
 
-In agentevals' configuration it is an evaluator of the type `code` with the `path` of this file, and `config` names the
-model: `{"model": "path/to/bundle"}`. The score is the mean of F over all responses, from 0 to 1.
+In agentevals' configuration it is an evaluator of the type `code` with the `path` of this file, and
+`config` names the model: `{"model": "path/to/bundle"}`. The score is the mean of F over all
+responses, from 0 to 1.
 """
 
 import json

@@ -3,11 +3,11 @@
     pip install daft 'bertscore-onnx[cpu]'
     python daft_frame.py BUNDLE 'TABLE/*.parquet' SCORED
 
-The table has the columns `candidate` and `reference`, with one reference per row or a list of them. It gets the columns
-`precision`, `recall`, `f1` and `best_reference`, the position of the reference with the best F. The rows are
-scored by `max_concurrency` processes, each of which loads the model and uses all CPUs. On a cluster, with
-`daft.set_runner_ray()`, use one process per machine, and pass the number of its CPUs to `daft.cls` as `cpus` and to
-`ScoreBatch` as `nthreads`.
+The table has the columns `candidate` and `reference`, with one reference per row or a list of them.
+It gets the columns `precision`, `recall`, `f1` and `best_reference`, the position of the reference
+with the best F. The rows are scored by `max_concurrency` processes, each of which loads the model
+and uses all CPUs. On a cluster, with `daft.set_runner_ray()`, use one process per machine, and pass
+the number of its CPUs to `daft.cls` as `cpus` and to `ScoreBatch` as `nthreads`.
 """
 
 import sys
@@ -32,7 +32,12 @@ class Scorer:
     def scores(self, candidate: daft.Series, reference: daft.Series) -> pa.Array:
         """Score a batch; `unnest` turns the scores into columns."""
         texts = pa.table({"candidate": candidate.to_arrow(), "reference": reference.to_arrow()})
-        return self.score_batch(texts).drop_columns(texts.column_names).to_struct_array().combine_chunks()
+        return (
+            self.score_batch(texts)
+            .drop_columns(texts.column_names)
+            .to_struct_array()
+            .combine_chunks()
+        )
 
 
 if __name__ == "__main__":
@@ -40,4 +45,6 @@ if __name__ == "__main__":
         sys.exit(__doc__)
     bundle, table, scored = sys.argv[1:]
     frame = daft.read_parquet(table)
-    frame.select("*", Scorer(bundle).scores(frame["candidate"], frame["reference"])).write_parquet(scored)
+    frame.select("*", Scorer(bundle).scores(frame["candidate"], frame["reference"])).write_parquet(
+        scored
+    )

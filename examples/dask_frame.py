@@ -3,12 +3,13 @@
     pip install 'dask[dataframe,distributed]' 'bertscore-onnx[cpu]'
     python dask_frame.py BUNDLE 'TABLE/*.parquet' SCORED
 
-The table has the columns `candidate` and `reference`, with one reference per row or a list of them. It gets the columns
-`precision`, `recall`, `f1` and `best_reference`, the position of the reference with the best F. Without a cluster
-Dask computes in threads, which share one scorer. On a cluster (`with dask.distributed.Client(…)` around the last line)
-each worker process loads the model. Workers set OMP_NUM_THREADS to 1: give each of them one Dask thread
-(`threads_per_worker=1`), and pass the number of a worker's CPUs to `ScoreBatch` as `nthreads`. Where references are
-lists, pandas reads the result by `pandas.read_parquet("SCORED", dtype_backend="pyarrow")`.
+The table has the columns `candidate` and `reference`, with one reference per row or a list of them.
+It gets the columns `precision`, `recall`, `f1` and `best_reference`, the position of the reference
+with the best F. Without a cluster Dask computes in threads, which share one scorer. On a cluster
+(`with dask.distributed.Client(…)` around the last line) each worker process loads the model.
+Workers set OMP_NUM_THREADS to 1: give each of them one Dask thread (`threads_per_worker=1`), and
+pass the number of a worker's CPUs to `ScoreBatch` as `nthreads`. Where references are lists, pandas
+reads the result by `pandas.read_parquet("SCORED", dtype_backend="pyarrow")`.
 """
 
 import sys

@@ -3,8 +3,8 @@
     pip install deepeval 'bertscore-onnx[cpu]'
     python deepeval_metric.py BUNDLE
 
-In your own tests: `assert_test(test_case, [BERTScoreMetric(scorer, threshold=0.8)])`. Create one scorer for all:
-deepeval copies a metric for each test case, and the copies share the scorer.
+In your own tests: `assert_test(test_case, [BERTScoreMetric(scorer, threshold=0.8)])`. Create one
+scorer for all: deepeval copies a metric for each test case, and the copies share the scorer.
 """
 
 import asyncio
@@ -29,7 +29,11 @@ class BERTScoreMetric(BaseMetric):
     def measure(self, test_case: LLMTestCase, *args: object, **kwargs: object) -> float:
         """Score one test case."""
         [scores] = self.scorer.score([test_case.actual_output], [test_case.expected_output]).each()
-        self.score, self.score_breakdown, self.reason = scores.F, scores._asdict(), str(self.scorer.signature)
+        self.score, self.score_breakdown, self.reason = (
+            scores.F,
+            scores._asdict(),
+            str(self.scorer.signature),
+        )
         self.success = self.is_successful()
         return self.score
 
@@ -41,6 +45,8 @@ class BERTScoreMetric(BaseMetric):
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    test_case = LLMTestCase(input="", actual_output="It is freezing today.", expected_output="It is cold today.")
+    test_case = LLMTestCase(
+        input="", actual_output="It is freezing today.", expected_output="It is cold today."
+    )
     with BERTScorer(sys.argv[1]) as scorer:
         evaluate([test_case], [BERTScoreMetric(scorer, threshold=0.8)])

@@ -1,4 +1,6 @@
-"""Scores a few pairs with a bundle and prints them with their P, R and F: `python demo.py BUNDLE`."""
+"""Scores a few pairs with a bundle and prints them with their P, R and F: `python demo.py
+BUNDLE`.
+"""
 
 import sys
 
@@ -7,7 +9,10 @@ from bertscore_onnx import BERTScorer
 PAIRS = [
     ("The dog chased the cat across the garden.", "The cat chased the dog across the garden."),
     ("The weather is cold today.", "It is cold today."),
-    ("The concert was cancelled at the last minute.", "At the very last moment they called the concert off."),
+    (
+        "The concert was cancelled at the last minute.",
+        "At the very last moment they called the concert off.",
+    ),
     ("It is freezing today.", "The stock market closed higher on Friday."),
 ]
 """Candidates, each with its reference."""

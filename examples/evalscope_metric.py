@@ -1,10 +1,11 @@
-"""BERTScore in evalscope: its own metric `bert_score`, with the scores of a bundle and without PyTorch.
+"""BERTScore in evalscope: its own metric `bert_score`, with the scores of a bundle and without
+PyTorch.
 
     pip install evalscope 'bertscore-onnx[cpu]'
     python evalscope_metric.py BUNDLE "a candidate" "a reference"
 
-evalscope has a copy of bert-score's code. Call `use(scorer)` once before `run_task`: benchmarks with the metric
-`bert_score` then score with it, whichever model their settings name.
+evalscope has a copy of bert-score's code. Call `use(scorer)` once before `run_task`: benchmarks
+with the metric `bert_score` then score with it, whichever model their settings name.
 """
 
 import sys

@@ -1,9 +1,10 @@
 """BERTScore as a descriptor of evidently: F of each row's output against its reference.
 
-    pip install evidently 'pandas<3' 'bertscore-onnx[cpu]'    # evidently 0.7.23 fails with newer ones
-    python evidently_descriptor.py BUNDLE TABLE.json
+    pip install evidently 'pandas<3' 'bertscore-onnx[cpu]'    # evidently 0.7.23 fails with newer
+    ones python evidently_descriptor.py BUNDLE TABLE.json
 
-The table is JSON as pandas reads it, with the columns `output` and `reference`; a reference may be a list of texts.
+The table is JSON as pandas reads it, with the columns `output` and `reference`; a reference may be
+a list of texts.
 """
 
 import sys
@@ -17,8 +18,12 @@ from evidently.presets import TextEvals
 from bertscore_onnx import BERTScorer
 
 
-def bertscore(scorer: BERTScorer, output: str = "output", reference: str = "reference") -> CustomDescriptor:
-    """Return the descriptor, for `descriptors` of `Dataset.from_pandas`, with the names of the two columns."""
+def bertscore(
+    scorer: BERTScorer, output: str = "output", reference: str = "reference"
+) -> CustomDescriptor:
+    """Return the descriptor, for `descriptors` of `Dataset.from_pandas`, with the names of the two
+    columns.
+    """
 
     def score(dataset: Dataset) -> DatasetColumn:
         outputs = dataset.column(output).data

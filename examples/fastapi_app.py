@@ -12,7 +12,13 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.errors import ClosedError, DeadlineError, InputError, QueueFullError, WorkerError
+from bertscore_onnx.errors import (
+    ClosedError,
+    DeadlineError,
+    InputError,
+    QueueFullError,
+    WorkerError,
+)
 from bertscore_onnx_service import MicroBatcher
 
 
@@ -37,19 +43,27 @@ app = FastAPI(lifespan=lifespan)
 
 @app.exception_handler(RequestValidationError)
 async def refuse(request: Request, error: RequestValidationError) -> JSONResponse:
-    """Describe the errors of a body without repeating their input, which may not be valid JSON, such as NaN."""
-    return JSONResponse({"detail": [{"loc": one["loc"], "msg": one["msg"]} for one in error.errors()]}, 422)
+    """Describe the errors of a body without repeating their input, which may not be valid JSON,
+    such as NaN.
+    """
+    return JSONResponse(
+        {"detail": [{"loc": one["loc"], "msg": one["msg"]} for one in error.errors()]}, 422
+    )
 
 
 @app.post("/score")
 async def score(texts: Texts, request: Request) -> dict[str, list[float]]:
-    """Score a body; if the server cancels this task because the client disconnected, the request is cancelled."""
+    """Score a body; if the server cancels this task because the client disconnected, the request is
+    cancelled.
+    """
     try:
         scores = await request.app.state.batcher.score(texts.candidates, texts.references)
     except InputError as error:
         raise HTTPException(422, str(error)) from error
     except QueueFullError as error:
-        raise HTTPException(429, str(error), {"Retry-After": str(math.ceil(error.retry_after))}) from error
+        raise HTTPException(
+            429, str(error), {"Retry-After": str(math.ceil(error.retry_after))}
+        ) from error
     except (ClosedError, WorkerError) as error:
         raise HTTPException(503, str(error)) from error
     except DeadlineError as error:

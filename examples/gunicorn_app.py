@@ -1,7 +1,8 @@
 """A WSGI application that scores, one model and one batcher in each process of gunicorn.
 
 Run it without `--preload`, so that each process loads this module after the fork:
-`BERTSCORE_BUNDLE=path/to/bundle gunicorn --worker-class gthread --threads 16 gunicorn_app:application`.
+`BERTSCORE_BUNDLE=path/to/bundle gunicorn --worker-class gthread --threads 16
+gunicorn_app:application`.
 """
 
 import json
@@ -11,10 +12,17 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.errors import ClosedError, DeadlineError, InputError, QueueFullError, WorkerError
+from bertscore_onnx.errors import (
+    ClosedError,
+    DeadlineError,
+    InputError,
+    QueueFullError,
+    WorkerError,
+)
 from bertscore_onnx_service import MicroBatcher
 
-batcher = MicroBatcher(BERTScorer(os.environ["BERTSCORE_BUNDLE"]))  # closes itself when the process ends
+# closes itself when the process ends
+batcher = MicroBatcher(BERTScorer(os.environ["BERTSCORE_BUNDLE"]))
 
 
 class NotTextsError(Exception):
@@ -39,7 +47,10 @@ def application(environ: dict[str, Any], start_response: Callable[..., object]) 
         scores = batcher.submit(texts["candidates"], texts["references"]).result()
         status, answer = "200 OK", {"F": scores.F.tolist(), "process": os.getpid()}
     except tuple(STATUS) as error:
-        status, answer = next(STATUS[kind] for kind in STATUS if isinstance(error, kind)), {"error": str(error)}
+        status, answer = (
+            next(STATUS[kind] for kind in STATUS if isinstance(error, kind)),
+            {"error": str(error)},
+        )
         if isinstance(error, QueueFullError):
             headers.append(("Retry-After", str(math.ceil(error.retry_after))))
     start_response(status, headers)

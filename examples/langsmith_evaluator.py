@@ -1,7 +1,8 @@
 """BERTScore as an evaluator of langsmith: F of a run's output against that of its example.
 
-Install it with `pip install langsmith 'bertscore-onnx[cpu]'`, copy this file, and pass the evaluator to langsmith's
-`evaluate(my_system, data="my dataset", evaluators=[bertscore(BERTScorer("path/to/bundle"))])`.
+Install it with `pip install langsmith 'bertscore-onnx[cpu]'`, copy this file, and pass the
+evaluator to langsmith's `evaluate(my_system, data="my dataset",
+evaluators=[bertscore(BERTScorer("path/to/bundle"))])`.
 """
 
 from collections.abc import Callable

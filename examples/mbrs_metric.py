@@ -1,7 +1,9 @@
-"""BERTScore as a metric of mbrs, for minimum Bayes risk decoding: the candidate most similar to all the others.
+"""BERTScore as a metric of mbrs, for minimum Bayes risk decoding: the candidate most similar to all
+the others.
 
-    pip install mbrs 'setuptools<81' 'bertscore-onnx[cpu]'    # mbrs 0.1.8 imports pkg_resources, and PyTorch
-    python mbrs_metric.py BUNDLE HYPOTHESES.txt               # one per line; prints the best
+    pip install mbrs 'setuptools<81' 'bertscore-onnx[cpu]'    # mbrs 0.1.8 imports pkg_resources,
+    and PyTorch python mbrs_metric.py BUNDLE HYPOTHESES.txt               # one per line; prints the
+    best
 
 Every text is encoded once, and all pairs of texts are matched in one call.
 """
@@ -35,11 +37,15 @@ class MetricBERTScoreONNX(Metric):
         """Return the score of one hypothesis."""
         return self.scores([hypothesis], [reference]).item()
 
-    def scores(self, hypotheses: list[str], references: list[str], sources: list[str] | None = None) -> Tensor:
+    def scores(
+        self, hypotheses: list[str], references: list[str], sources: list[str] | None = None
+    ) -> Tensor:
         """Return the score of each hypothesis with its reference, (hypotheses,)."""
         return from_numpy(self.scorer.score(hypotheses, references).F)
 
-    def pairwise_scores(self, hypotheses: list[str], references: list[str], source: str | None = None) -> Tensor:
+    def pairwise_scores(
+        self, hypotheses: list[str], references: list[str], source: str | None = None
+    ) -> Tensor:
         """Return the score of every hypothesis with every reference, (hypotheses, references)."""
         return from_numpy(self.scorer.pairwise(hypotheses, references).F)
 

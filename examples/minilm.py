@@ -22,7 +22,10 @@ def model_folder() -> Path:
     with (folder / "model.safetensors").open("rb") as weights:
         digest = hashlib.file_digest(weights, "sha256").hexdigest()
     if digest != SHA256:
-        sys.exit(f"The weights in {folder} are not those expected: their SHA-256 is {digest}, not {SHA256}.")
+        sys.exit(
+            f"The weights in {folder} are not those expected: their SHA-256 is {digest}, not "
+            f"{SHA256}."
+        )
     return folder
 
 

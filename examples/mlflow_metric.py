@@ -1,9 +1,11 @@
-"""BERTScore as a metric of mlflow: F of each prediction against its target, with mean, variance and 90th percentile.
+"""BERTScore as a metric of mlflow: F of each prediction against its target, with mean, variance and
+90th percentile.
 
     pip install mlflow 'bertscore-onnx[cpu]'
     python mlflow_metric.py BUNDLE TABLE.json
 
-The table is JSON as pandas reads it, with the columns `prediction` and `target`; a target may be a list of references.
+The table is JSON as pandas reads it, with the columns `prediction` and `target`; a target may be a
+list of references.
 """
 
 import sys
@@ -37,6 +39,9 @@ if __name__ == "__main__":
     with BERTScorer(bundle) as scorer, mlflow.start_run():
         mlflow.set_tag("bertscore", scorer.signature)
         result = mlflow.models.evaluate(
-            data=pd.read_json(table), predictions="prediction", targets="target", extra_metrics=[bertscore(scorer)]
+            data=pd.read_json(table),
+            predictions="prediction",
+            targets="target",
+            extra_metrics=[bertscore(scorer)],
         )
         print(result.metrics)

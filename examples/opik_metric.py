@@ -3,7 +3,8 @@
     pip install opik 'bertscore-onnx[cpu]'
     python opik_metric.py BUNDLE "a candidate" "a reference"
 
-Pass the metric in `scoring_metrics` of `opik.evaluate`; a task returns `output`, and the item has the `reference`.
+Pass the metric in `scoring_metrics` of `opik.evaluate`; a task returns `output`, and the item has
+the `reference`.
 """
 
 import sys

@@ -3,10 +3,11 @@
     pip install pandas 'bertscore-onnx[cpu]'
     python pandas_frame.py BUNDLE TABLE.jsonl > SCORED.jsonl
 
-The table has the columns `candidate` and `reference`, with one reference per row or a list of them. It gets the columns
-`precision`, `recall`, `f1` and `best_reference`, the position of the reference with the best F. If the frame is
-already in memory, `BERTScorer(bundle).score_frame(frame)` scores it. With `errors="null"` a row with a null, or with
-anything but texts, gets nulls and a reason in the column `error`; otherwise such a row raises an error.
+The table has the columns `candidate` and `reference`, with one reference per row or a list of them.
+It gets the columns `precision`, `recall`, `f1` and `best_reference`, the position of the reference
+with the best F. If the frame is already in memory, `BERTScorer(bundle).score_frame(frame)` scores
+it. With `errors="null"` a row with a null, or with anything but texts, gets nulls and a reason in
+the column `error`; otherwise such a row raises an error.
 """
 
 import sys

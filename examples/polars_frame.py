@@ -3,8 +3,8 @@
     pip install polars 'bertscore-onnx[cpu]'
     python polars_frame.py BUNDLE TABLE.parquet SCORED.parquet
 
-The table has the columns `candidate` and `reference`; a cell of `reference` may hold a list of references. The
-table is read, scored and written in batches, so it may be larger than the memory.
+The table has the columns `candidate` and `reference`; a cell of `reference` may hold a list of
+references. The table is read, scored and written in batches, so it may be larger than the memory.
 """
 
 import sys
@@ -15,7 +15,10 @@ from bertscore_onnx import BERTScorer
 
 
 def with_scores(
-    frame: pl.LazyFrame, scorer: BERTScorer, candidate: str = "candidate", reference: str = "reference"
+    frame: pl.LazyFrame,
+    scorer: BERTScorer,
+    candidate: str = "candidate",
+    reference: str = "reference",
 ) -> pl.LazyFrame:
     """Return the frame with three more columns, which are computed lazily."""
 

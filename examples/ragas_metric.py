@@ -1,7 +1,8 @@
-"""BERTScore as a metric of ragas: F of a response against its reference, or against the best of several.
+"""BERTScore as a metric of ragas: F of a response against its reference, or against the best of
+several.
 
-    pip install ragas 'langchain-community<0.4' 'bertscore-onnx[cpu]'    # ragas 0.4.3 fails with newer ones
-    python ragas_metric.py BUNDLE SAMPLES.json
+    pip install ragas 'langchain-community<0.4' 'bertscore-onnx[cpu]'    # ragas 0.4.3 fails with
+    newer ones python ragas_metric.py BUNDLE SAMPLES.json
 
 The samples are a list of objects with `response` and `reference`. In a ragas experiment, call
 `await metric.ascore(…)`.
@@ -25,7 +26,9 @@ def bertscore(scorer: BERTScorer) -> NumericMetricProtocol:
     @numeric_metric(name="bertscore_f", allowed_values=(-math.inf, math.inf))
     async def score(response: str, reference: str | list[str]) -> MetricResult:
         [scores] = (await asyncio.to_thread(scorer.score, [response], [reference])).each()
-        return MetricResult(value=scores.F, reason=f"P {scores.P:.6f}, R {scores.R:.6f}, {scorer.signature}")
+        return MetricResult(
+            value=scores.F, reason=f"P {scores.P:.6f}, R {scores.R:.6f}, {scorer.signature}"
+        )
 
     return score
 
@@ -35,5 +38,7 @@ if __name__ == "__main__":
         sys.exit(__doc__)
     bundle, samples = sys.argv[1:]
     with BERTScorer(bundle) as scorer:
-        for result in bertscore(scorer).batch_score(json.loads(Path(samples).read_text(encoding="utf-8"))):
+        for result in bertscore(scorer).batch_score(
+            json.loads(Path(samples).read_text(encoding="utf-8"))
+        ):
             print(result.value, result.reason)

@@ -1,14 +1,17 @@
-"""Writes a bundle as a model repository of the Triton inference server, whose model returns P, R and F.
+"""Writes a bundle as a model repository of the Triton inference server, whose model returns P, R
+and F.
 
     bertscore-onnx export --model roberta-large --scoring-graph --output BUNDLE
     python triton_repository.py BUNDLE REPOSITORY [NAME] [--idf-counts counts.json]
     tritonserver --model-repository REPOSITORY
 
-Any bundle of one layer with a scoring graph will do. `triton_client.py` scores texts with the model and the tokenizer
-of any such bundle; docs/any_language.md describes the inputs for other clients, and the bundles that they can use.
+Any bundle of one layer with a scoring graph will do. `triton_client.py` scores texts with the model
+and the tokenizer of any such bundle; docs/any_language.md describes the inputs for other clients,
+and the bundles that they can use.
 
-Triton batches inputs along an axis of pairs. Token weights have no such axis, so clients cannot send them: they are
-part of the graph, either uniform or the idf of counted documents. Writing idf weights needs the package onnx:
+Triton batches inputs along an axis of pairs. Token weights have no such axis, so clients cannot
+send them: they are part of the graph, either uniform or the idf of counted documents. Writing idf
+weights needs the package onnx:
 
     bertscore-onnx count-documents --model BUNDLE --ref references.txt --output counts.json
 """
@@ -21,7 +24,12 @@ from pathlib import Path
 
 from bertscore_onnx import BertScoreOnnxError, DocumentCounts
 from bertscore_onnx.bundle.bundle import Bundle
-from bertscore_onnx.bundle.manifest import SCORING_FILE, SCORING_INPUTS, SCORING_OUTPUTS, WEIGHTS_INPUT
+from bertscore_onnx.bundle.manifest import (
+    SCORING_FILE,
+    SCORING_INPUTS,
+    SCORING_OUTPUTS,
+    WEIGHTS_INPUT,
+)
 from bertscore_onnx.bundle.resolver import resolve_bundle
 from bertscore_onnx.matching.weights import TokenWeights, idf_of_counts, uniform
 from bertscore_onnx.scoring.tokenization import load_tokenizer, tokenization_of
@@ -50,7 +58,10 @@ parameters {{ key: "bertscore_idf" value {{ string_value: "{idf}" }} }}
 
 
 def write_repository(
-    bundle: str, repository: str | Path, name: str = "bertscore", idf_counts: str | Path | None = None
+    bundle: str,
+    repository: str | Path,
+    name: str = "bertscore",
+    idf_counts: str | Path | None = None,
 ) -> Path:
     """Write the model of a bundle into a repository.
 
@@ -63,17 +74,20 @@ def write_repository(
     Returns:
         The folder of the model.
 
-    Raises:
-        BertScoreOnnxError: the bundle or the file cannot be read, or the counts are of another tokenizer.
-        ValueError: the bundle or the name is unsuitable, the model already exists, or onnx is not installed.
+    Raises: BertScoreOnnxError: the bundle or the file cannot be read, or the counts are of another
+        tokenizer. ValueError: the bundle or the name is unsuitable, the model already exists, or
+        onnx is not installed.
     """
     opened = resolve_bundle(bundle, all_layers=None)
     if opened.manifest.all_layers:
         raise ValueError(
-            f"{opened.path} scores all layers, but Triton needs pairs on the first axis. Export one layer."
+            f"{opened.path} scores all layers, but Triton needs pairs on the first axis. Export "
+            "one layer."
         )
     if not opened.manifest.has_scoring_graph:
-        raise ValueError(f"{opened.path} has no scoring graph. Export the model with --scoring-graph.")
+        raise ValueError(
+            f"{opened.path} has no scoring graph. Export the model with --scoring-graph."
+        )
     if not re.fullmatch(r"\w[\w.-]*", name, re.ASCII):
         raise ValueError(f"The name is {name!r}; expected letters, digits, `_`, `-` and `.` only.")
     model = Path(repository) / name
@@ -103,18 +117,25 @@ def _weighted(graph: Path, weights: TokenWeights) -> bytes:
     try:
         import onnx
     except ModuleNotFoundError as error:
-        raise ValueError("Writing idf weights into a graph needs the package onnx: pip install onnx") from error
+        raise ValueError(
+            "Writing idf weights into a graph needs the package onnx: pip install onnx"
+        ) from error
     model = onnx.load(graph, load_external_data=False)
-    [uniform_weights] = [tensor for tensor in model.graph.initializer if tensor.name == WEIGHTS_INPUT]
+    [uniform_weights] = [
+        tensor for tensor in model.graph.initializer if tensor.name == WEIGHTS_INPUT
+    ]
     uniform_weights.CopyFrom(onnx.numpy_helper.from_array(weights.table, WEIGHTS_INPUT))
     content: bytes = model.SerializeToString()
     return content
 
 
 def _config(opened: Bundle, name: str, weights: TokenWeights) -> str:
-    inputs = (f'  {{ name: "{node}" data_type: TYPE_INT64 dims: [ -1 ] }}' for node in SCORING_INPUTS)
+    inputs = (
+        f'  {{ name: "{node}" data_type: TYPE_INT64 dims: [ -1 ] }}' for node in SCORING_INPUTS
+    )
     outputs = (
-        f'  {{ name: "{node}" data_type: TYPE_FP32 dims: [ 1 ] reshape {{ shape: [ ] }} }}' for node in SCORING_OUTPUTS
+        f'  {{ name: "{node}" data_type: TYPE_FP32 dims: [ 1 ] reshape {{ shape: [ ] }} }}'
+        for node in SCORING_OUTPUTS
     )
     return CONFIG.format(
         name=name,
@@ -131,10 +152,16 @@ def _config(opened: Bundle, name: str, weights: TokenWeights) -> str:
 def main() -> None:
     """Write the model named on the command line."""
     parser = argparse.ArgumentParser(description="Write a bundle as a Triton model repository.")
-    parser.add_argument("bundle", help="the path of a bundle with a scoring graph, or its model's name")
+    parser.add_argument(
+        "bundle", help="the path of a bundle with a scoring graph, or its model's name"
+    )
     parser.add_argument("repository", help="the folder of Triton's models")
-    parser.add_argument("name", nargs="?", default="bertscore", help="the model's name (default: %(default)s)")
-    parser.add_argument("--idf-counts", metavar="FILE", help="weight tokens by idf, from document counts")
+    parser.add_argument(
+        "name", nargs="?", default="bertscore", help="the model's name (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--idf-counts", metavar="FILE", help="weight tokens by idf, from document counts"
+    )
     try:
         print(write_repository(**vars(parser.parse_args())))
     except (BertScoreOnnxError, ValueError, OSError) as error:

@@ -1,10 +1,12 @@
-"""BERTScore in uqlm: its black-box scorer `bert_score`, with the scores of a bundle, each text encoded once.
+"""BERTScore in uqlm: its black-box scorer `bert_score`, with the scores of a bundle, each text
+encoded once.
 
-    pip install uqlm 'pyarrow<22' 'bertscore-onnx[cpu]'    # newer ones fail with uqlm's NumPy on Python 3.12 and below
-    python uqlm_scorer.py BUNDLE "a response" "a sampled response" ["another" ...]
+    pip install uqlm 'pyarrow<22' 'bertscore-onnx[cpu]'    # newer ones fail with uqlm's NumPy on
+    Python 3.12 and below python uqlm_scorer.py BUNDLE "a response" "a sampled response" ["another"
+    ...]
 
-In your own program, `uqlm.scorers.shortform.black_box.BertScorer = lambda device: BundleScorer(scorer)` before
-`BlackBoxUQ(llm, scorers=["bert_score"])`. uqlm itself imports PyTorch.
+In your own program, `uqlm.scorers.shortform.black_box.BertScorer = lambda device:
+BundleScorer(scorer)` before `BlackBoxUQ(llm, scorers=["bert_score"])`. uqlm itself imports PyTorch.
 """
 
 import sys

@@ -1,1 +1,3 @@
-"""Code that the benchmarks and the reliability cases share: processes, models, texts and results."""
+"""Code that the benchmarks and the reliability cases share: processes, models, texts and
+results.
+"""

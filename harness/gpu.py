@@ -8,7 +8,15 @@ from bertscore_onnx.encoding.providers import CPU, CUDA, Provider
 CHOICE = "bertscore_onnx.encoding.session.choose_providers"
 """The function to replace, so that sessions open on another provider."""
 
-LIMITS = ("concurrency", "splits_little_work", "batch_values", "batch_tokens", "widths", "chunk_scale", "keeps_vectors")
+LIMITS = (
+    "concurrency",
+    "splits_little_work",
+    "batch_values",
+    "batch_tokens",
+    "widths",
+    "chunk_scale",
+    "keeps_vectors",
+)
 
 
 def like_cuda(**changes: Any) -> Provider:

@@ -1,4 +1,5 @@
-"""The models of the benchmarks and of the reliability cases with their bundles, made on first use and kept.
+"""The models of the benchmarks and of the reliability cases with their bundles, made on first use
+and kept.
 
 The functions that need PyTorch run in a process of their own.
 """
@@ -49,7 +50,9 @@ class Model:
     ready: dict[str, Path]  # bundles that the user gave, by precision
 
     def bundle(self, precision: str = "fp32") -> Path:
-        """Return the bundle of a precision; export it unless the exporter as it is now has done so before."""
+        """Return the bundle of a precision; export it unless the exporter as it is now has done so
+        before.
+        """
         if precision in self.ready:
             return self.ready[precision]
         output = self.bundles / f"{self.name}-{self.num_layers}-{precision}"
@@ -74,7 +77,11 @@ class Model:
 @cache
 def exporter_digest() -> str:
     """Return the SHA-256 of all source code that affects the contents of a bundle."""
-    folders = (ROOT / "export", ROOT / "bertscore_onnx" / "bundle", ROOT / "bertscore_onnx" / "text")
+    folders = (
+        ROOT / "export",
+        ROOT / "bertscore_onnx" / "bundle",
+        ROOT / "bertscore_onnx" / "text",
+    )
     sources = [source for folder in folders for source in sorted(folder.rglob("*.py"))]
     return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
 
@@ -109,7 +116,9 @@ class Models:
 
     @cached_property
     def roberta_embeddings(self) -> Model:
-        """Only the embeddings of the same model, so that more than half of the time is spent around it."""
+        """Only the embeddings of the same model, so that more than half of the time is spent around
+        it.
+        """
         return replace(self.roberta_large, name="roberta-large-embeddings", num_layers=0)
 
     @cached_property
@@ -120,9 +129,15 @@ class Models:
             call_in_child(save_tiny_bert, folder, limit=BUILD_SECONDS)
         return self._model("tiny-bert", folder, 1)
 
-    def _model(self, name: str, folder: Path, num_layers: int, model_id: str | None = None) -> Model:
+    def _model(
+        self, name: str, folder: Path, num_layers: int, model_id: str | None = None
+    ) -> Model:
         prefix = f"{name}-"
-        ready = {key.removeprefix(prefix): path for key, path in self.ready.items() if key.startswith(prefix)}
+        ready = {
+            key.removeprefix(prefix): path
+            for key, path in self.ready.items()
+            if key.startswith(prefix)
+        }
         return Model(name, model_id or name, folder, num_layers, self.folder / "bundles", ready)
 
 
@@ -134,22 +149,30 @@ def save_random_roberta(folder: Path, texts: list[str]) -> None:
 
     trained = ByteLevelBPETokenizer()
     special_tokens = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-    trained.train_from_iterator(texts, vocab_size=8000, special_tokens=special_tokens, show_progress=False)
+    trained.train_from_iterator(
+        texts, vocab_size=8000, special_tokens=special_tokens, show_progress=False
+    )
     _save_tokenizer(trained, folder, "RobertaTokenizer", 512)
-    RobertaTokenizerFast.from_pretrained(folder).backend_tokenizer.save(str(folder / "tokenizer.json"))
+    RobertaTokenizerFast.from_pretrained(folder).backend_tokenizer.save(
+        str(folder / "tokenizer.json")
+    )
     torch.manual_seed(0)
     config = RobertaConfig(layer_norm_eps=1e-5, **ROBERTA_LARGE)
     RobertaModel(config, add_pooling_layer=False).save_pretrained(folder)
 
 
 def save_tiny_bert(folder: Path) -> None:
-    """Save a random BERT with one layer and a tokenizer trained on the words of `distinct_pairs`."""
+    """Save a random BERT with one layer and a tokenizer trained on the words of
+    `distinct_pairs`.
+    """
     import torch
     from tokenizers import BertWordPieceTokenizer
     from transformers import BertConfig, BertModel
 
     trained = BertWordPieceTokenizer()
-    trained.train_from_iterator([*WORDS, *SYLLABLES], vocab_size=1000, min_frequency=1, show_progress=False)
+    trained.train_from_iterator(
+        [*WORDS, *SYLLABLES], vocab_size=1000, min_frequency=1, show_progress=False
+    )
     _save_tokenizer(trained, folder, "BertTokenizer", TINY["max_position_embeddings"])
     torch.manual_seed(0)
     config = BertConfig(vocab_size=trained.get_vocab_size(), **TINY)
@@ -169,4 +192,6 @@ def export(folder: Path, name: str, num_layers: int, precision: str, output: Pat
     from bertscore_onnx_export.pipeline import export_model
 
     options: dict[str, Any] = {"precision": precision}
-    export_model(str(folder), name=name, num_layers=num_layers, output=output, force=True, **options)
+    export_model(
+        str(folder), name=name, num_layers=num_layers, output=output, force=True, **options
+    )

@@ -1,4 +1,6 @@
-"""Processes that import this checkout: environment, memory, and work with a time limit or in a thread."""
+"""Processes that import this checkout: environment, memory, and work with a time limit or in a
+thread.
+"""
 
 import contextlib
 import os
@@ -23,15 +25,30 @@ Work = Callable[..., Any]
 
 
 def environment() -> dict[str, str]:
-    """Return the variables of a process that imports the library from this checkout and contacts no model hub."""
-    folders = [str(ROOT), str(ROOT / "export"), str(ROOT / "models"), os.environ.get("PYTHONPATH", "")]
-    return {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONPATH": os.pathsep.join(filter(None, folders))}
+    """Return the variables of a process that imports the library from this checkout and contacts no
+    model hub.
+    """
+    folders = [
+        str(ROOT),
+        str(ROOT / "export"),
+        str(ROOT / "models"),
+        os.environ.get("PYTHONPATH", ""),
+    ]
+    return {
+        **os.environ,
+        "HF_HUB_OFFLINE": "1",
+        "PYTHONPATH": os.pathsep.join(filter(None, folders)),
+    }
 
 
 def memory_mb(field: str, pid: int | None = None) -> float:
-    """Return a field of `/proc/PID/status` in MB, by default of this process; 0 if the process has ended."""
+    """Return a field of `/proc/PID/status` in MB, by default of this process; 0 if the process has
+    ended.
+    """
     with contextlib.suppress(OSError):
-        status = Path("/proc", str(pid or "self"), "status").read_text(encoding="utf-8", errors="replace")
+        status = Path("/proc", str(pid or "self"), "status").read_text(
+            encoding="utf-8", errors="replace"
+        )
         for line in status.splitlines():
             if line.startswith(f"{field}:"):
                 return int(line.split()[1]) * 1024 / 1e6
@@ -46,7 +63,8 @@ def resident_mb(pid: int | None = None) -> float:
 def peak_memory() -> float:
     """Return the most memory that this process has ever held, in MB.
 
-    `getrusage` is for macOS only: on Linux its figure survives `exec`, so it may be that of the parent.
+    `getrusage` is for macOS only: on Linux its figure survives `exec`, so it may be that of the
+    parent.
     """
     if peak := memory_mb("VmHWM"):
         return peak
@@ -56,7 +74,9 @@ def peak_memory() -> float:
 
 
 class Background(Closeable):
-    """A thread that calls a function again and again, with a pause before each call, until it is closed."""
+    """A thread that calls a function again and again, with a pause before each call, until it is
+    closed.
+    """
 
     def __init__(self, work: Callable[[], object], pause: float = 0.0) -> None:
         """Start the thread."""
@@ -75,7 +95,9 @@ class Background(Closeable):
 
 
 class ChildError(Exception):
-    """A function in a process raised an error, crashed or did not end in time, as its message explains."""
+    """A function in a process raised an error, crashed or did not end in time, as its message
+    explains.
+    """
 
     @property
     def reason(self) -> str:
@@ -84,15 +106,21 @@ class ChildError(Exception):
 
 
 def call_in_child(work: Work, *arguments: Any, limit: float) -> Any:
-    """Call a function in a process of its own, so that its imports stay out of the memory of this one."""
+    """Call a function in a process of its own, so that its imports stay out of the memory of this
+    one.
+    """
     with Child() as child:
         return child.do(work, *arguments, limit=limit)
 
 
 def calls_in_children(
-    work: Work, arguments: Iterable[tuple[Any, ...]], limit: float, warm_up: Callable[[], object] = int
+    work: Work,
+    arguments: Iterable[tuple[Any, ...]],
+    limit: float,
+    warm_up: Callable[[], object] = int,
 ) -> Iterator[Any]:
-    """Yield the result of each call, or the `ChildError` of a crash or a hang, after which a new process goes on.
+    """Yield the result of each call, or the `ChildError` of a crash or a hang, after which a new
+    process goes on.
 
     A new process first calls `warm_up`, so that the limit does not include imports.
     """
@@ -162,16 +190,21 @@ class Child(Closeable):
         try:
             is_fine, answer = pickle.load(self._process.stdout)
         except EOFError:
-            os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)  # `close` needs the process id
+            # `close` needs the process id
+            os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
             last = self._last_line()
             self.close()
-            raise ChildError(f"Its process ended with status {self._process.returncode}.{last}") from None
+            raise ChildError(
+                f"Its process ended with status {self._process.returncode}.{last}"
+            ) from None
         if not is_fine:
             raise ChildError(answer)
         return answer
 
     def close(self) -> None:
-        """Kill the process and what it has started, such as a server; a second call does nothing."""
+        """Kill the process and what it has started, such as a server; a second call does
+        nothing.
+        """
         if self._is_closed:  # its process id may have been reused by now
             return
         self._is_closed = True
@@ -190,7 +223,9 @@ class Child(Closeable):
 
 
 def serve() -> None:
-    """Call the functions that come on standard input, until it ends; the main function of a `Child`."""
+    """Call the functions that come on standard input, until it ends; the main function of a
+    `Child`.
+    """
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)  # so that nothing that a library prints comes between the replies

@@ -1,4 +1,6 @@
-"""The results of a run: its records and their JSON, the sums over rounds, the machine, and tables in Markdown."""
+"""The results of a run: its records and their JSON, the sums over rounds, the machine, and tables
+in Markdown.
+"""
 
 import contextlib
 import os
@@ -18,7 +20,16 @@ SCHEMA = 3  # the version of the JSON
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"  # the marks in a document
 
 # the features that matrix products in fp32, bf16 and int8 use
-FEATURES = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "avx_vnni", "amx_tile", "amx_bf16", "amx_int8")
+FEATURES = (
+    "avx2",
+    "avx512f",
+    "avx512_vnni",
+    "avx512_bf16",
+    "avx_vnni",
+    "amx_tile",
+    "amx_bf16",
+    "amx_int8",
+)
 PACKAGES = (
     "onnxruntime",
     "onnxruntime-gpu",
@@ -57,7 +68,9 @@ class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Whether the goal is met; None if there is none."""
         if self.goal is None:
             return None
-        return self.median <= self.goal.bound if self.goal.at_most else self.median >= self.goal.bound
+        return (
+            self.median <= self.goal.bound if self.goal.at_most else self.median >= self.goal.bound
+        )
 
 
 class Timing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -87,7 +100,8 @@ class Case(msgspec.Struct, forbid_unknown_fields=True):
     figures: list[Figure] = []
     skipped: list[Skipped] = []
     stages: dict[str, float] = {}  # the share of our time of each stage, in a round of its own
-    encode_rate: float | None = None  # floating-point operations per second in our stage `encode`, by formula
+    # floating-point operations per second in our stage `encode`, by formula
+    encode_rate: float | None = None
 
 
 class Report(msgspec.Struct, forbid_unknown_fields=True):
@@ -97,7 +111,8 @@ class Report(msgspec.Struct, forbid_unknown_fields=True):
     machine: dict[str, str]
     settings: dict[str, str]
     cases: list[Case] = []
-    peak_rates: list[float] = []  # operations per second of a matrix product, before the first case and after each
+    # operations per second of a matrix product, before the first case and after each
+    peak_rates: list[float] = []
     schema: int = SCHEMA
 
 
@@ -116,8 +131,12 @@ def figure(name: str, unit: str, values: Sequence[float], goal: Goal | None = No
     return Figure(name, unit, statistics.median(values), min(values), max(values), goal)
 
 
-def ratio(name: str, ours: Sequence[float], theirs: Sequence[float], goal: Goal | None = None) -> Figure:
-    """Make a figure of how many times faster ours is, within each round, so that a slow minute affects both."""
+def ratio(
+    name: str, ours: Sequence[float], theirs: Sequence[float], goal: Goal | None = None
+) -> Figure:
+    """Make a figure of how many times faster ours is, within each round, so that a slow minute
+    affects both.
+    """
     return figure(name, "×", [their / our for our, their in zip(ours, theirs, strict=True)], goal)
 
 
@@ -129,12 +148,16 @@ def percentile(values: Sequence[float], percent: float) -> float:
 
 
 def machine_facts() -> dict[str, str]:
-    """Return the processor with its features, the memory, the load, and the versions of all packages involved."""
+    """Return the processor with its features, the memory, the load, and the versions of all
+    packages involved.
+    """
     processor = _processor_facts()
     flags = processor.get("flags", "").split()
     facts = {
         "processor": processor.get("model name") or platform.processor() or platform.machine(),
-        "family, model, stepping": " ".join(processor.get(name, "?") for name in ("cpu family", "model", "stepping")),
+        "family, model, stepping": " ".join(
+            processor.get(name, "?") for name in ("cpu family", "model", "stepping")
+        ),
         "cores usable": str(usable_cpus()),
         "features": " ".join(name for name in FEATURES if name in flags) or "unknown",
         "load at the start": f"{os.getloadavg()[0]:.2f}",
@@ -158,7 +181,9 @@ def machine_facts() -> dict[str, str]:
 
 
 def _processor_facts() -> dict[str, str]:
-    """Return the facts of the first processor in Linux's `/proc/cpuinfo`; nothing on other systems."""
+    """Return the facts of the first processor in Linux's `/proc/cpuinfo`; nothing on other
+    systems.
+    """
     try:
         first = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n")[0]
     except OSError:
@@ -170,32 +195,45 @@ def _processor_facts() -> dict[str, str]:
 def preamble(report: Report) -> str:
     """Return in Markdown when a report was made, on which machine and with which settings."""
     facts, settings = (
-        "; ".join(f"{name}: {value}" for name, value in pairs.items()) for pairs in (report.machine, report.settings)
+        "; ".join(f"{name}: {value}" for name, value in pairs.items())
+        for pairs in (report.machine, report.settings)
     )
     return f"Measured {report.made}.\n\nMachine: {facts}.\n\nSettings: {settings}."
 
 
 def table(header: Row, rows: Sequence[Row]) -> str:
-    """Lay out a Markdown table whose source is aligned; return an empty string if it has no rows."""
+    """Lay out a Markdown table whose source is aligned; return an empty string if it has no
+    rows.
+    """
     if not rows:
         return ""
     widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header))]
     lines = [header, ["-" * width for width in widths], *rows]
-    padded = [[cell.ljust(width) for cell, width in zip(line, widths, strict=True)] for line in lines]
+    padded = [
+        [cell.ljust(width) for cell, width in zip(line, widths, strict=True)] for line in lines
+    ]
     return "\n".join(f"| {' | '.join(line)} |" for line in padded)
 
 
 def write_figures(document: Path, reports: Sequence[Path], show: Callable[[Report], str]) -> None:
-    """Replace the figures between the marks of a document by those of reports, as `show` formats them."""
-    text = with_figures(document.read_text(encoding="utf-8"), [show(read_report(path)) for path in reports])
+    """Replace the figures between the marks of a document by those of reports, as `show` formats
+    them.
+    """
+    text = with_figures(
+        document.read_text(encoding="utf-8"), [show(read_report(path)) for path in reports]
+    )
     document.write_text(text, encoding="utf-8")
 
 
-def with_figures(document: str, figures: Sequence[str], marks: tuple[str, str] = (BEGIN, END)) -> str:
+def with_figures(
+    document: str, figures: Sequence[str], marks: tuple[str, str] = (BEGIN, END)
+) -> str:
     """Return a document with these figures between its marks."""
     begin, end = marks
     before, _, rest = document.partition(begin)
     _, found, after = rest.partition(end)
     if not found:
-        raise SystemExit(f"The document has no lines {begin!r} and {end!r} to write the figures between.")
+        raise SystemExit(
+            f"The document has no lines {begin!r} and {end!r} to write the figures between."
+        )
     return f"{before}{begin}\n\n" + "\n".join(figures) + f"\n{end}{after}"

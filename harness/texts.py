@@ -1,4 +1,6 @@
-"""The texts to score: read from files or made up, and texts of given lengths made from them. All deterministic."""
+"""The texts to score: read from files or made up, and texts of given lengths made from them. All
+deterministic.
+"""
 
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -18,14 +20,21 @@ WORDS = _COMMON.split()  # roughly the most common first
 
 _SYLLABLES = "ba ko ri ta mel son der vin gar lo pe shu nak tor el ami zon qui fra wy"
 SYLLABLES = _SYLLABLES.split()
-MEAN_LOG_LENGTH, SPREAD_LOG_LENGTH, LONGEST = 2.75, 0.55, 80  # words per text: a median of 16, a long tail
+# words per text: a median of 16, a long tail
+MEAN_LOG_LENGTH, SPREAD_LOG_LENGTH, LONGEST = 2.75, 0.55, 80
 
 
 def read_pairs(candidates: Path, references: Path) -> tuple[list[str], list[str]]:
     """Read two files with one text per line; line i of one belongs to line i of the other."""
-    sides = [path.read_text(encoding="utf-8").removesuffix("\n").split("\n") for path in (candidates, references)]
+    sides = [
+        path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+        for path in (candidates, references)
+    ]
     if len(sides[0]) != len(sides[1]):
-        raise SystemExit(f"{candidates} has {len(sides[0])} lines, {references} has {len(sides[1])}; expected as many.")
+        raise SystemExit(
+            f"{candidates} has {len(sides[0])} lines, {references} has {len(sides[1])}; expected "
+            "as many."
+        )
     return sides[0], sides[1]
 
 
@@ -38,7 +47,11 @@ def synthetic_pairs(count: int) -> tuple[list[str], list[str]]:
 
 def altered(text: str, draw: random.Random) -> str:
     """Omit a tenth of the words of a text and replace a fifth."""
-    kept = [_synthetic_word(draw) if draw.random() < 0.2 else word for word in text.split() if draw.random() >= 0.1]
+    kept = [
+        _synthetic_word(draw) if draw.random() < 0.2 else word
+        for word in text.split()
+        if draw.random() >= 0.1
+    ]
     return " ".join(kept) or text
 
 
@@ -61,7 +74,10 @@ def of_lengths(
     sizes = {word: count - 2 for word, count in zip(distinct, count_tokens(distinct), strict=True)}
     short = [word for word in words if 1 <= sizes[word] <= 2]  # so that every length can be reached
     if not short:
-        raise SystemExit("The texts have no words of one or two tokens, which texts of given lengths are made from.")
+        raise SystemExit(
+            "The texts have no words of one or two tokens, which texts of given lengths are made "
+            "from."
+        )
     supply = cycle(short)
     made = []
     for length in lengths:

@@ -1,1 +1,3 @@
-"""Checks that the library withstands load, faults and damage: `python -m reliability` (`make reliability`)."""
+"""Checks that the library withstands load, faults and damage: `python -m reliability` (`make
+reliability`).
+"""

@@ -1,4 +1,6 @@
-"""Checks reliability: `python -m reliability` (`make reliability`); the exit status is 1 if a bound is broken."""
+"""Checks reliability: `python -m reliability` (`make reliability`); the exit status is 1 if a bound
+is broken.
+"""
 
 import argparse
 import sys
@@ -47,9 +49,9 @@ def run_cases(
 ) -> bool:
     """Run cases, and write `reliability.json` and `reliability.md` into the output folder.
 
-    A case that breaks a bound is run up to `tries` times; the last run counts, and the report has a note. With
-    `ignore_speed` broken bounds of speed are shown but do not count. Returns whether all other bounds were held.
-    `described` are the settings for the report.
+    A case that breaks a bound is run up to `tries` times; the last run counts, and the report has a
+    note. With `ignore_speed` broken bounds of speed are shown but do not count. Returns whether all
+    other bounds were held. `described` are the settings for the report.
     """
     output.mkdir(parents=True, exist_ok=True)
     report = Report(time.strftime("%Y-%m-%d %H:%M"), machine_facts(), dict(described))
@@ -57,13 +59,16 @@ def run_cases(
         begun = time.perf_counter()
         report.cases.append(run_case(number, settings, tries, ignore_speed=ignore_speed))
         print(f"{report.cases[-1].title}: {time.perf_counter() - begun:.1f} s", file=sys.stderr)
-        write_report(report, output / "reliability.json")  # so that it exists if a later case ends the run
+        # so that it exists if a later case ends the run
+        write_report(report, output / "reliability.json")
     (output / "reliability.md").write_text(as_markdown(report), encoding="utf-8")
     print(cases_as_markdown(report.cases))
     return is_held(report.cases, ignore_speed=ignore_speed)
 
 
-def run_case(number: str, settings: Settings, tries: int = 1, *, ignore_speed: bool = False) -> Case:
+def run_case(
+    number: str, settings: Settings, tries: int = 1, *, ignore_speed: bool = False
+) -> Case:
     """Run one case, again while it breaks a bound that counts and tries are left."""
     for used in range(1, tries + 1):
         case = _run_once(number, settings)
@@ -91,21 +96,35 @@ def _run_once(number: str, settings: Settings) -> Case:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the chosen cases."""
     parser = argparse.ArgumentParser(prog="python -m reliability", description=__doc__)
-    parser.add_argument("--long", action="store_true", help="the full numbers, for a release; takes half an hour")
-    parser.add_argument("--case", action="append", choices=CASES, help="may be given several times (default: all)")
     parser.add_argument(
-        "--tries", type=int, default=1, help="run a case that breaks a bound again, up to this many times in all"
+        "--long", action="store_true", help="the full numbers, for a release; takes half an hour"
     )
     parser.add_argument(
-        "--busy", action="store_true", help="show broken bounds of speed without failing or running the case again"
+        "--case", action="append", choices=CASES, help="may be given several times (default: all)"
+    )
+    parser.add_argument(
+        "--tries",
+        type=int,
+        default=1,
+        help="run a case that breaks a bound again, up to this many times in all",
+    )
+    parser.add_argument(
+        "--busy",
+        action="store_true",
+        help="show broken bounds of speed without failing or running the case again",
     )
     chosen = parser.parse_args(arguments)
     numbers = chosen.case or list(CASES)
     models = Models(ROOT / "build" / "benchmarks" / "models", synthetic_pairs(2_000)[1], {})
-    large = models.roberta_large.bundle() if chosen.long and "12" in numbers else None  # making it takes minutes
-    settings = Settings(LONG if chosen.long else SHORT, models.tiny.bundle(), models.minilm.bundle(), large)
+    # making it takes minutes
+    large = models.roberta_large.bundle() if chosen.long and "12" in numbers else None
+    settings = Settings(
+        LONG if chosen.long else SHORT, models.tiny.bundle(), models.minilm.bundle(), large
+    )
     described = {"form": "long" if chosen.long else "short", "device": "cpu"}
-    if not run_cases(numbers, settings, described, OUTPUT, tries=chosen.tries, ignore_speed=chosen.busy):
+    if not run_cases(
+        numbers, settings, described, OUTPUT, tries=chosen.tries, ignore_speed=chosen.busy
+    ):
         raise SystemExit(1)
 
 

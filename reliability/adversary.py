@@ -68,7 +68,9 @@ def duplicate_keys() -> list[bytes]:
 
 @cache
 def combining_marks() -> list[bytes]:
-    """Return one letter with very many marks, which normalisation has to sort, for every endpoint."""
+    """Return one letter with very many marks, which normalisation has to sort, for every
+    endpoint.
+    """
     requests = []
     for size in (200_000, LARGEST):
         pair = pair_body("a" + MARKS * (size // len(MARKS.encode())), "b")
@@ -81,22 +83,27 @@ def combining_marks() -> list[bytes]:
 
 @cache
 def dots() -> list[bytes]:
-    """Return bodies of texts with a token per byte: many short texts, many words, long words, and one pair."""
+    """Return bodies of texts with a token per byte: many short texts, many words, long words, and
+    one pair.
+    """
     return [
-        dense_body(DOTS_BYTES, words, longest) for words, longest in ((1, 4), (2, 6), (40, 6), (1, DOTS_BYTES // 2))
+        dense_body(DOTS_BYTES, words, longest)
+        for words, longest in ((1, 4), (2, 6), (40, 6), (1, DOTS_BYTES // 2))
     ]
 
 
 def dense_body(size: int, words: int, longest: int, most_pairs: int = 1_000) -> bytes:
     """Return a body of about `size` bytes with pairs of punctuation.
 
-    Each text has `words` words of `longest` characters; if they are long enough, no two texts are alike.
+    Each text has `words` words of `longest` characters; if they are long enough, no two texts are
+    alike.
     """
     draw = random.Random(0)
     pairs: list[tuple[str, str]] = []
     while size > 0 and len(pairs) < most_pairs:
         candidate, reference = (
-            " ".join("".join(draw.choices("?!.,;", k=longest)) for _ in range(words)) for _ in range(2)
+            " ".join("".join(draw.choices("?!.,;", k=longest)) for _ in range(words))
+            for _ in range(2)
         )
         pairs.append((candidate, reference))
         size -= len(candidate) + len(reference) + PAIR_BYTES
@@ -105,19 +112,35 @@ def dense_body(size: int, words: int, longest: int, most_pairs: int = 1_000) -> 
 
 @cache
 def token_bombs() -> list[bytes]:
-    """Return texts that grow when they are normalised, or that have no end of a word, in the largest bodies."""
+    """Return texts that grow when they are normalised, or that have no end of a word, in the
+    largest bodies.
+    """
     family = "\U0001f468\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466"
     long_texts = [text * (LARGEST // (2 * len(text.encode()))) for text in ("\ufdfa", "x", family)]
-    many = pairs_body([(f"{number} " + "\ufdfa" * 1_200, f"{number} " + "\u00e9" * 1_800) for number in range(256)])
-    longer = pairs_body([(f"{number}" + " word" * 720, f"{number}" + "?" * 3_600) for number in range(256)])
-    return [*(request_of(pairs_body([(text, text)])) for text in long_texts), request_of(many), request_of(longer)]
+    many = pairs_body(
+        [
+            (f"{number} " + "\ufdfa" * 1_200, f"{number} " + "\u00e9" * 1_800)
+            for number in range(256)
+        ]
+    )
+    longer = pairs_body(
+        [(f"{number}" + " word" * 720, f"{number}" + "?" * 3_600) for number in range(256)]
+    )
+    return [
+        *(request_of(pairs_body([(text, text)])) for text in long_texts),
+        request_of(many),
+        request_of(longer),
+    ]
 
 
 @cache
 def long_matches() -> list[bytes]:
     """Return pairs of long texts, all of whose tokens are compared."""
     prose = " ".join(synthetic_pairs(3_000)[1])
-    return [request_of(pair_body(prose[:size], prose[size : 2 * size]), MATCH) for size in (40_000, 110_000)]
+    return [
+        request_of(pair_body(prose[:size], prose[size : 2 * size]), MATCH)
+        for size in (40_000, 110_000)
+    ]
 
 
 @cache
@@ -133,7 +156,8 @@ def largest_body() -> list[bytes]:
 UNREAD_BYTES = 4096  # that the system buffers for a client that does not read
 SLOTS = 8  # requests in progress at a time, all of which some attacks use, doing next to nothing
 READ_TIMEOUT = 1.0
-SLOT_OPTIONS = ("--limits", f"max_requests={SLOTS}", f"read_timeout={READ_TIMEOUT}")  # of the server
+# of the server
+SLOT_OPTIONS = ("--limits", f"max_requests={SLOTS}", f"read_timeout={READ_TIMEOUT}")
 PIPELINED = 50
 OPEN_FILES = 256  # that the server may have at a time
 IDLE = 400  # connections
@@ -175,8 +199,13 @@ def odd_exchanges() -> list[Exchange]:
     sound = request_of(pairs_body([("a", "b")]), close=False)
     head, _, body = sound.partition(b"\r\n\r\n")
     upload = [b" " * 1_000] * (LARGEST // 1_000)
-    refused = request_of(b" " * LARGEST, SCORE, "text/plain", close=False).partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
-    too_large = refused.replace(b"text/plain", b"application/json").replace(b": 1900000", b": 1000000000")
+    refused = (
+        request_of(b" " * LARGEST, SCORE, "text/plain", close=False).partition(b"\r\n\r\n")[0]
+        + b"\r\n\r\n"
+    )
+    too_large = refused.replace(b"text/plain", b"application/json").replace(
+        b": 1900000", b": 1000000000"
+    )
     both = head + b"\r\nTransfer-Encoding: chunked\r\n\r\n" + in_chunk(body) + in_chunk(b"")
     old = upload_head().replace(b"HTTP/1.1", b"HTTP/1.0") + in_chunk(body) + in_chunk(b"")
     malformed = [
@@ -212,12 +241,14 @@ FEW = 4  # connections, if each request costs much
 DRAIN = 5  # seconds for requests in progress at SIGTERM
 LAST_SECONDS = 6  # after those, until the server has ended
 BACK_SECONDS = 5.0  # within which an honest request is scored
-HOLDING_SECONDS = 7.0  # for which slots are held at least, so that the end of the attack does not let others in
+# for which slots are held at least, so that the end of the attack does not let others in
+HOLDING_SECONDS = 7.0
 LOG_LINES = 300
 PERMITTED = (503, 504)  # a full queue and a passed deadline are no faults of the server
 HONEST = pairs_body([("It is cold today.", "It is freezing today.")])
 
-_TAKING_SECONDS = 0.5  # within which all slots are taken: half of the time that the server waits for a client
+# within which all slots are taken: half of the time that the server waits for a client
+_TAKING_SECONDS = 0.5
 _BEFORE_STOP = 1.0
 _UPLOADS = [
     [request_of(b" " * 1_000).removesuffix(b" " * 1_000), *[b" "] * 1_000],  # of known length
@@ -234,7 +265,8 @@ class Attack:
     open_files: int | None = None
     seconds: float = 0.0  # that it takes at least
     waits: bool = False  # it needs little of the processor
-    holds_slots: bool = False  # it has all requests that may be in progress, so others must be let in meanwhile
+    # it has all requests that may be in progress, so others must be let in meanwhile
+    holds_slots: bool = False
     log_lines: int | None = None  # the most that may be logged
 
 
@@ -251,28 +283,41 @@ ATTACKS = {
     "dots": Attack(repeated_requests(dots, 2 * (os.cpu_count() or 1))),
     "token bombs": Attack(repeated_requests(token_bombs, FEW)),
     "long matches": Attack(repeated_requests(long_matches, FEW), ("--long-text", "window")),
-    "idle connections": Attack(partial(crowd, stay_idle, IDLE), open_files=OPEN_FILES, waits=True, log_lines=LOG_LINES),
-    "large bodies": Attack(partial(crowd, partial(send_each, largest_body), LARGE_BODIES, once=True)),
-    "odd connections": Attack(partial(crowd, connect_oddly, len(odd_exchanges())), seconds=LIMIT + 1, waits=True),
+    "idle connections": Attack(
+        partial(crowd, stay_idle, IDLE), open_files=OPEN_FILES, waits=True, log_lines=LOG_LINES
+    ),
+    "large bodies": Attack(
+        partial(crowd, partial(send_each, largest_body), LARGE_BODIES, once=True)
+    ),
+    "odd connections": Attack(
+        partial(crowd, connect_oddly, len(odd_exchanges())), seconds=LIMIT + 1, waits=True
+    ),
 }
 
 
 def measure(settings: Settings) -> list[Figure]:
-    """Attack a server of its own each time; return for each bound the worst figure of all attacks, with its attack.
+    """Attack a server of its own each time; return for each bound the worst figure of all attacks,
+    with its attack.
 
     A few attacks run at a time, but only one of those that need much of the processor.
     """
     worst: dict[str, tuple[Figure, str]] = {}
     names = sorted(ATTACKS, key=lambda name: not ATTACKS[name].waits)
     with ThreadPoolExecutor(AT_A_TIME) as pool:
-        attacked = pool.map(partial(_figures_of, settings, Lock()), [ATTACKS[name] for name in names])
+        attacked = pool.map(
+            partial(_figures_of, settings, Lock()), [ATTACKS[name] for name in names]
+        )
         for name, figures in zip(names, attacked, strict=True):
-            print(f"{name}: {', '.join(f'{one.name}: {one.median:.4g}' for one in figures)}", file=sys.stderr)
+            print(
+                f"{name}: {', '.join(f'{one.name}: {one.median:.4g}' for one in figures)}",
+                file=sys.stderr,
+            )
             for one in figures:
                 if one.name not in worst or one.median > worst[one.name][0].median:
                     worst[one.name] = one, name
     return [
-        structs.replace(one, name=f"{one.name} ({name})" if one.median else one.name) for one, name in worst.values()
+        structs.replace(one, name=f"{one.name} ({name})" if one.median else one.name)
+        for one, name in worst.values()
     ]
 
 
@@ -309,7 +354,9 @@ def _figures_of(settings: Settings, alone: Lock, attack: Attack) -> list[Figure]
 
 
 def _until_scored(server: Server) -> float:
-    """Send an honest request until it is scored; return the seconds, infinity after `BACK_SECONDS`."""
+    """Send an honest request until it is scored; return the seconds, infinity after
+    `BACK_SECONDS`.
+    """
     begun = time.monotonic()
     while (waited := time.monotonic() - begun) < BACK_SECONDS:
         if server.status(HONEST, timeout=BACK_SECONDS - waited) == 200:

@@ -1,4 +1,6 @@
-"""Case 8: damaged bundles are opened; each is refused with the error of its kind, and none crashes or hangs."""
+"""Case 8: damaged bundles are opened; each is refused with the error of its kind, and none crashes
+or hangs.
+"""
 
 import json
 import os
@@ -40,19 +42,28 @@ OPENING_SECONDS = 60.0
 ACCEPTED, BROKE = "accepted", "broke"
 
 Fields = dict[str, Any]
-Inflict = Callable[[Path], object]  # damages the bundle in a folder; the folder above it may be used too
+# damages the bundle in a folder; the folder above it may be used too
+Inflict = Callable[[Path], object]
 Change = Callable[[bytes], bytes]
 
 
 def measure(settings: Settings) -> list[Figure]:
     """Open every damaged bundle, and two sound ones."""
     damages = [
-        (kind.__name__, name, inflict) for kind, inflicts in DAMAGES.items() for name, inflict in inflicts.items()
+        (kind.__name__, name, inflict)
+        for kind, inflicts in DAMAGES.items()
+        for name, inflict in inflicts.items()
     ]
-    damages += [(ACCEPTED, "none", lambda bundle: None), (ACCEPTED, "links to all files", _link_all_out)]
+    damages += [
+        (ACCEPTED, "none", lambda bundle: None),
+        (ACCEPTED, "links to all files", _link_all_out),
+    ]
     wrong = []
     with tempfile.TemporaryDirectory() as folder:
-        bundles = [shutil.copytree(settings.tiny, Path(folder, str(at), "bundle")) for at in range(len(damages))]
+        bundles = [
+            shutil.copytree(settings.tiny, Path(folder, str(at), "bundle"))
+            for at in range(len(damages))
+        ]
         for bundle, (_, _, inflict) in zip(bundles, damages, strict=True):
             inflict(bundle)
         outcomes = calls_in_children(outcome, zip(bundles), OPENING_SECONDS)
@@ -63,14 +74,21 @@ def measure(settings: Settings) -> list[Figure]:
     found_wrong = [found for expected, found in wrong if expected != ACCEPTED]
     return [
         none_of(f"of {len(damages) - 2} damaged bundles, accepted", found_wrong.count(ACCEPTED)),
-        none_of("crashes, hangs and errors that are not the library's own", found_wrong.count(BROKE)),
-        none_of("refused with the error of another kind", sum(found not in (ACCEPTED, BROKE) for found in found_wrong)),
+        none_of(
+            "crashes, hangs and errors that are not the library's own", found_wrong.count(BROKE)
+        ),
+        none_of(
+            "refused with the error of another kind",
+            sum(found not in (ACCEPTED, BROKE) for found in found_wrong),
+        ),
         none_of("sound bundles that were refused", len(wrong) - len(found_wrong)),
     ]
 
 
 def outcome(bundle: Path) -> str:
-    """Open a bundle, compute its golden scores, and return the name of the resulting error, or `ACCEPTED`."""
+    """Open a bundle, compute its golden scores, and return the name of the resulting error, or
+    `ACCEPTED`.
+    """
     try:
         BERTScorer(bundle, device="cpu", verify=True).close()
     except BundleError as error:
@@ -93,7 +111,9 @@ def reseal(bundle: Path, **changes: Any) -> None:
 
 
 def write_sealed(bundle: Path, fields: object) -> None:
-    """Write a manifest with right digests, of the files and of itself, as far as it has the form of a manifest."""
+    """Write a manifest with right digests, of the files and of itself, as far as it has the form of
+    a manifest.
+    """
     if isinstance(fields, dict) and isinstance(files := fields.get("files"), dict):
         right = {name: file_digest(bundle / name) for name in files if _is_file(bundle, name)}
         fields = {**fields, "files": {**files, **right}}
@@ -178,7 +198,9 @@ def _edited(without: str = "", **changes: Any) -> Inflict:
 
     def change(content: bytes) -> bytes:
         fields = {**json.loads(content), **changes}
-        return json.dumps({name: value for name, value in fields.items() if name != without}).encode()
+        return json.dumps(
+            {name: value for name, value in fields.items() if name != without}
+        ).encode()
 
     return partial(rewrite, MANIFEST, change)
 
@@ -212,7 +234,9 @@ def _change_weights(change: Callable[[Any], Any], model: Any) -> None:
     tensor.raw_data = change(values).astype(values.dtype).tobytes()
 
 
-def _move_weights(location: str, bundle: Path, *, is_named: bool = False, content: bytes | None = None) -> None:
+def _move_weights(
+    location: str, bundle: Path, *, is_named: bool = False, content: bytes | None = None
+) -> None:
     """Move the weights into a file, and seal the bundle.
 
     `is_named` adds the file to the manifest; `content` is written instead of the weights.
@@ -226,15 +250,23 @@ def _move_weights(location: str, bundle: Path, *, is_named: bool = False, conten
         tensor = _weights(model)
         tensor.ClearField("raw_data")
         tensor.data_location = TensorProto.EXTERNAL
-        for key, value in {"location": location, "offset": "0", "length": str(len(weights))}.items():
+        for key, value in {
+            "location": location,
+            "offset": "0",
+            "length": str(len(weights)),
+        }.items():
             tensor.external_data.add(key=key, value=value)
 
     edit_graph(locate, bundle)
-    reseal(bundle, files={**read_fields(bundle)["files"], **({location: "0" * 64} if is_named else {})})
+    reseal(
+        bundle, files={**read_fields(bundle)["files"], **({location: "0" * 64} if is_named else {})}
+    )
 
 
 def _move_weights_to_link(bundle: Path) -> None:
-    """Name a file in the graph and in the manifest that is a link out of the folder, and changes afterwards."""
+    """Name a file in the graph and in the manifest that is a link out of the folder, and changes
+    afterwards.
+    """
     _move_weights("weights.data", bundle, is_named=True)
     link_out(bundle, "weights.data")
     with (bundle / "weights.data").open("ab") as weights:
@@ -251,7 +283,9 @@ def _use_unknown_operator(model: Any) -> None:
 
 
 def _add_input(model: Any) -> None:
-    model.graph.input.append(helper.make_tensor_value_info("more", TensorProto.INT64, ["batch", "tokens"]))
+    model.graph.input.append(
+        helper.make_tensor_value_info("more", TensorProto.INT64, ["batch", "tokens"])
+    )
 
 
 def _rename_output(model: Any) -> None:
@@ -282,7 +316,9 @@ _MANIFESTS: dict[str, Change] = {
     "an empty manifest": lambda content: b"",
     "a list instead of a manifest": lambda content: b"[" + content + b"]",
     "a manifest that is not UTF-8": lambda content: content.replace(b"tiny", b"\xff"),
-    "a deep manifest": lambda content: b'{"format_version": 1, "x": ' + b"[" * DEPTH + b"]" * DEPTH + b"}",
+    "a deep manifest": lambda content: (
+        b'{"format_version": 1, "x": ' + b"[" * DEPTH + b"]" * DEPTH + b"}"
+    ),
     "a huge manifest": lambda content: content + b" " * MAX_MANIFEST_BYTES,
 }
 _INVALID: Fields = {
@@ -313,7 +349,10 @@ DAMAGES: dict[type[BundleError], dict[str, Inflict]] = {
             for name in (GRAPH_FILE, SLOW_TOKENIZER_FILE)
             for kind, change in _REWRITES.items()
         },
-        **{f"{name} a link to another": partial(_link_to_another, name) for name in (GRAPH_FILE, SLOW_TOKENIZER_FILE)},
+        **{
+            f"{name} a link to another": partial(_link_to_another, name)
+            for name in (GRAPH_FILE, SLOW_TOKENIZER_FILE)
+        },
         "a bit flipped, and the time restored": _flip_and_hide,
         "another model's tokenizer": _OTHER_TOKENIZER,
         "no digest": _edited(without="digest"),
@@ -350,7 +389,9 @@ DAMAGES: dict[type[BundleError], dict[str, Inflict]] = {
             for name in ("../secret", "/etc/hostname", "sub/file", "..", ".", "", "a\0b")
         },
         "weights from above the folder": partial(_move_weights, "../weights-outside"),
-        "weights from an absolute path": lambda bundle: _move_weights(str(bundle.parent / "weights"), bundle),
+        "weights from an absolute path": lambda bundle: _move_weights(
+            str(bundle.parent / "weights"), bundle
+        ),
         "weights from a folder below": partial(_move_weights, "sub/weights.data"),
         "weights from an unnamed file": partial(_move_weights, "weights.data"),
     },
@@ -370,7 +411,9 @@ DAMAGES: dict[type[BundleError], dict[str, Inflict]] = {
         "an unknown operator": partial(sealed, partial(edit_graph, _use_unknown_operator)),
         "one more input": partial(sealed, partial(edit_graph, _add_input)),
         "another output": partial(sealed, partial(edit_graph, _rename_output)),
-        "a graph cut off": partial(sealed, partial(rewrite, GRAPH_FILE, lambda content: content[:1000])),
+        "a graph cut off": partial(
+            sealed, partial(rewrite, GRAPH_FILE, lambda content: content[:1000])
+        ),
         "an empty graph": partial(sealed, partial(rewrite, GRAPH_FILE, lambda content: b"")),
     },
 }

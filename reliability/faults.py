@@ -1,4 +1,6 @@
-"""Case 3: faults in the scorer of a batcher; callers get errors, and a batcher that cannot recover is not live."""
+"""Case 3: faults in the scorer of a batcher; callers get errors, and a batcher that cannot recover
+is not live.
+"""
 
 import logging
 import math
@@ -89,7 +91,8 @@ def _raise(error: BaseException) -> None:
     raise error
 
 
-BREAKING: dict[str, Callable[[FaultyScorer], object]] = {  # faults after which a new process is needed
+# faults after which a new process is needed
+BREAKING: dict[str, Callable[[FaultyScorer], object]] = {
     "an exception that lasts": lambda scorer: setattr(scorer, "is_broken", True),
     "an error that ends threads": lambda scorer: _raise(SystemExit("injected")),
     "a call that does not return": lambda scorer: scorer.let_go.wait(PATIENCE),
@@ -115,7 +118,10 @@ def measure(settings: Settings) -> list[Figure]:
         kind = kinds[number % len(kinds)]
         begun = time.monotonic()
         rig.scorer.was_injected, rig.scorer.fault = False, {**BREAKING, **PASSING}[kind]
-        futures = [rig.batcher.submit([f"a text {waiting}"], ["another text"]) for waiting in range(WAITING)]
+        futures = [
+            rig.batcher.submit([f"a text {waiting}"], ["another text"])
+            for waiting in range(WAITING)
+        ]
         hanging += len(wait(futures, DEADLINE + 2).not_done)
         undefined += sum(map(_is_undefined, futures))
         slowest = max(slowest, time.monotonic() - begun)
@@ -131,7 +137,9 @@ def measure(settings: Settings) -> list[Figure]:
         none_of("answers that are not numbers", undefined),
         none_of("faults that were not injected", settings.sizes.faults - injected),
         at_most("longest wait for an answer or an error", slowest, "s", DEADLINE + 0.5),
-        at_most("longest until a batcher that cannot score is not live", unnoticed, "s", DEADLINE + 2),
+        at_most(
+            "longest until a batcher that cannot score is not live", unnoticed, "s", DEADLINE + 2
+        ),
         at_most("longest until ready after other faults", recovery, "s", PATIENCE),
     ]
 

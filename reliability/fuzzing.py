@@ -1,4 +1,6 @@
-"""Case 9: strings of all kinds go through a scorer, and requests of a grammar to a server; nothing breaks."""
+"""Case 9: strings of all kinds go through a scorer, and requests of a grammar to a server; nothing
+breaks.
+"""
 
 import asyncio
 import copy
@@ -21,7 +23,17 @@ from reliability.mutated import mutate_tree, mutated_text
 from reliability.report import at_most, none_of
 from reliability.server import Server, Watch
 from reliability.settings import Settings
-from reliability.traffic import CLOSED, JSON, MATCH, SCORE, Attacker, Ending, Exchange, in_chunk, play
+from reliability.traffic import (
+    CLOSED,
+    JSON,
+    MATCH,
+    SCORE,
+    Attacker,
+    Ending,
+    Exchange,
+    in_chunk,
+    play,
+)
 
 GROWTH_MB = 32.0  # of the scorer's process
 STRINGS_PER_CALL = 200
@@ -44,7 +56,9 @@ def _fuzz_scorer(settings: Settings) -> list[Figure]:
         for _ in range(calls):
             texts = [odd_string(draw) for _ in range(STRINGS_PER_CALL)]
             try:
-                scores = scorer.score(texts[: STRINGS_PER_CALL // 2], texts[STRINGS_PER_CALL // 2 :])
+                scores = scorer.score(
+                    texts[: STRINGS_PER_CALL // 2], texts[STRINGS_PER_CALL // 2 :]
+                )
             except Exception:
                 failed += 1
             else:
@@ -52,7 +66,9 @@ def _fuzz_scorer(settings: Settings) -> list[Figure]:
             samples.append(resident_mb())
     warm = samples[len(samples) // 5 :]
     return [
-        none_of(f"of {calls} calls with {calls * STRINGS_PER_CALL:,} edge-case strings, failed", failed),
+        none_of(
+            f"of {calls} calls with {calls * STRINGS_PER_CALL:,} edge-case strings, failed", failed
+        ),
         none_of("scores that are not numbers", undefined),
         at_most("growth of memory after the first fifth", max(warm) - warm[0], "MB", GROWTH_MB),
     ]
@@ -60,21 +76,45 @@ def _fuzz_scorer(settings: Settings) -> list[Figure]:
 
 def _fuzz_server(settings: Settings) -> list[Figure]:
     count, limit = settings.sizes.fuzzed_requests, settings.sizes.case_seconds
-    with Server(settings.tiny, "--limits", f"read_timeout={READ_TIMEOUT}") as server, Watch(server) as watch:
+    with (
+        Server(settings.tiny, "--limits", f"read_timeout={READ_TIMEOUT}") as server,
+        Watch(server) as watch,
+    ):
         with Attacker(partial(play_all, count), server.port, limit) as client:
             client.begin()
             statuses = client.statuses()
         return [
-            none_of(f"of {count:,} requests of a grammar, complete ones without an answer", statuses[CLOSED]),
+            none_of(
+                f"of {count:,} requests of a grammar, complete ones without an answer",
+                statuses[CLOSED],
+            ),
             *watch.figures(statuses),
-            none_of("servers that are not ready afterwards", '"ready"' not in server.get("/health/ready")),
+            none_of(
+                "servers that are not ready afterwards",
+                '"ready"' not in server.get("/health/ready"),
+            ),
         ]
 
 
 # --- strings ---
 
-RANGES = [(0x20, 0x7F), (0, 0x20), (0x80, 0x250), (0x300, 0x370), (0x600, 0x700), (0x2000, 0x2100), (0x4E00, 0x9FFF)]
-RANGES += [(0xD800, 0xE000), (0xE000, 0xF8FF), (0xFE00, 0xFE10), (0x1F300, 0x1FAFF), (0xE0000, 0xE0080), (0, 0x110000)]
+RANGES = [
+    (0x20, 0x7F),
+    (0, 0x20),
+    (0x80, 0x250),
+    (0x300, 0x370),
+    (0x600, 0x700),
+    (0x2000, 0x2100),
+    (0x4E00, 0x9FFF),
+]
+RANGES += [
+    (0xD800, 0xE000),
+    (0xE000, 0xF8FF),
+    (0xFE00, 0xFE10),
+    (0x1F300, 0x1FAFF),
+    (0xE0000, 0xE0080),
+    (0, 0x110000),
+]
 POOL = 40  # characters of each range from which a string is made
 
 
@@ -90,8 +130,25 @@ def odd_string(draw: Draw) -> str:
 
 _TOKENS = [b"-0", b"1e308", b"1e999", b"01", b"1.", b"0x1", b"9" * 400, b"18446744073709551616"]
 _TOKENS += [b"null", b"true", b"NaN", b"-Infinity", b"undefined", b"nul", b"", b"'a'"]
-_TOKENS += [b'"\\ud800"', b'"\\ud83d\\ude00"', b'"\\u0000"', b'"\x00"', b'"\n"', b'"\\x"', b'"\xff\xfe"', b'"a']
-_TOKENS += [b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xe2\x82", b"\xef\xbb\xbf", b"\x80"]  # broken UTF-8
+_TOKENS += [
+    b'"\\ud800"',
+    b'"\\ud83d\\ude00"',
+    b'"\\u0000"',
+    b'"\x00"',
+    b'"\n"',
+    b'"\\x"',
+    b'"\xff\xfe"',
+    b'"a',
+]
+# broken UTF-8
+_TOKENS += [
+    b"\xc0\x80",
+    b"\xed\xa0\x80",
+    b"\xf4\x90\x80\x80",
+    b"\xe2\x82",
+    b"\xef\xbb\xbf",
+    b"\x80",
+]
 _SETTINGS = ["model", "rescale", "idf", "pairs", "candidate", "unknown", "", "Pairs"]
 _VALUES: list[Any] = [None, True, 0, -1, 1.5, "", "en", "all", [], {}, [[]], {"a": 1}]
 _OPENINGS = [(b"[", b"]"), (b'{"pairs":', b"}"), (b'{"a":[', b"]}")]
@@ -121,9 +178,12 @@ def _pair(draw: Draw) -> dict[str, object]:
 
 
 def _written(tree: dict[str, object], draw: Draw) -> bytes:
-    """Return a tree as JSON, with more members, changed or with a member twice in a part of all cases."""
+    """Return a tree as JSON, with more members, changed or with a member twice in a part of all
+    cases.
+    """
     while draw.random() < 0.2:
-        tree[draw.choice(_SETTINGS)] = copy.deepcopy(draw.choice(_VALUES))  # for it may be changed next
+        # for it may be changed next
+        tree[draw.choice(_SETTINGS)] = copy.deepcopy(draw.choice(_VALUES))
     body = _as_json(tree, draw)
     if draw.random() < 0.15:
         mutate_tree(tree, draw)
@@ -150,10 +210,18 @@ def _nest(body: bytes, draw: Draw) -> bytes:
 
 
 def _double(body: bytes, draw: Draw) -> bytes:
-    return draw.choice([body + body, body + b"," + body, b"\xef\xbb\xbf" + body, body[:-1] + b"," + body[1:]])
+    return draw.choice(
+        [body + body, body + b"," + body, b"\xef\xbb\xbf" + body, body[:-1] + b"," + body[1:]]
+    )
 
 
-_DAMAGES: list[Callable[[bytes, Draw], bytes]] = [mutated_text, mutated_text, _insert, _nest, _double]
+_DAMAGES: list[Callable[[bytes, Draw], bytes]] = [
+    mutated_text,
+    mutated_text,
+    _insert,
+    _nest,
+    _double,
+]
 
 # --- requests: complete ones, and those that are odd in any part ---
 
@@ -161,9 +229,33 @@ _FORMS: list[tuple[str, str, Callable[[Draw], bytes]]] = [
     (SCORE, JSON, score_body),
     (MATCH, JSON, match_body),
 ]
-_OTHERS = ["/", "/health/live", "/health/ready", "/metrics", "/v1/models", "/openapi.json", "/v1/", "/v1/score/"]
-_QUERIES = ["?model=all", "?idf=%ff&idf=", "?rescale=en", "?rescale=false&x=1", "?", "?%", "?=&&==", "?model=%00"]
-_TYPES = [f"{JSON}; charset=utf-8", f"{JSON}; charset=latin-1", f"{JSON}; charset=utf-16", JSON.upper(), "text/plain"]
+_OTHERS = [
+    "/",
+    "/health/live",
+    "/health/ready",
+    "/metrics",
+    "/v1/models",
+    "/openapi.json",
+    "/v1/",
+    "/v1/score/",
+]
+_QUERIES = [
+    "?model=all",
+    "?idf=%ff&idf=",
+    "?rescale=en",
+    "?rescale=false&x=1",
+    "?",
+    "?%",
+    "?=&&==",
+    "?model=%00",
+]
+_TYPES = [
+    f"{JSON}; charset=utf-8",
+    f"{JSON}; charset=latin-1",
+    f"{JSON}; charset=utf-16",
+    JSON.upper(),
+    "text/plain",
+]
 _TYPES += [
     "application/x-ndjson",
     "application/x-www-form-urlencoded",
@@ -206,13 +298,39 @@ _ODD_HEADERS = [
 ]
 _SOUND_METHODS = ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH"]
 _METHODS = [*_SOUND_METHODS, "TRACE", "CONNECT", "post", "X" * 300, "PO\tST", "\u00e9"]
-_TARGETS = ["*", "http://elsewhere.example/v1/score", "//v1/score", "/v1/../v1/score", "/%2e%2e/%2e%2e/etc/passwd"]
-_TARGETS += ["/%00", "/v1/score#fragment", "/" + "a" * 30_000, "/\u00e9\u0301", "v1/score", "", "/a b", "/%"]
-_VERSIONS = ["HTTP/1.0", "HTTP/2.0", "HTTP/1.2", "HTTP/0.9", "http/1.1", "HTTP/1.1 ", "", "HTTP/" + "1" * 300]
+_TARGETS = [
+    "*",
+    "http://elsewhere.example/v1/score",
+    "//v1/score",
+    "/v1/../v1/score",
+    "/%2e%2e/%2e%2e/etc/passwd",
+]
+_TARGETS += [
+    "/%00",
+    "/v1/score#fragment",
+    "/" + "a" * 30_000,
+    "/\u00e9\u0301",
+    "v1/score",
+    "",
+    "/a b",
+    "/%",
+]
+_VERSIONS = [
+    "HTTP/1.0",
+    "HTTP/2.0",
+    "HTTP/1.2",
+    "HTTP/0.9",
+    "http/1.1",
+    "HTTP/1.1 ",
+    "",
+    "HTTP/" + "1" * 300,
+]
 
 
 def complete_request(draw: Draw) -> bytes:
-    """Return a request that must be answered for any body: a sound head, and a body of its length."""
+    """Return a request that must be answered for any body: a sound head, and a body of its
+    length.
+    """
     path, media_type, make_body = draw.choice(_FORMS)
     body = damaged(make_body(draw), draw)
     method = "POST"
@@ -301,11 +419,15 @@ def _in_parts(content: bytes, draw: Draw) -> list[bytes]:
     if draw.random() < 0.7:
         return [content]
     places = sorted(draw.randrange(len(content) + 1) for _ in range(draw.choice([1, 3, 10])))
-    return [content[start:end] for start, end in zip([0, *places], [*places, len(content)], strict=True)]
+    return [
+        content[start:end] for start, end in zip([0, *places], [*places, len(content)], strict=True)
+    ]
 
 
 async def play_all(requests: int, port: int, seconds: float) -> Counter[int]:
-    """Play exchanges, several at a time; count the statuses, `CLOSED` for a missing answer, and `NEVER`."""
+    """Play exchanges, several at a time; count the statuses, `CLOSED` for a missing answer, and
+    `NEVER`.
+    """
     statuses: Counter[int] = Counter()
     numbered = enumerate(exchanges(requests))  # shared by all clients
 

@@ -47,13 +47,15 @@ class Input:
 
     file: str
     command: str
-    waits: bool = True  # for the writer of a pipe, as users expect who name one; otherwise a pipe is refused
+    # for the writer of a pipe, as users expect who name one; otherwise a pipe is refused
+    waits: bool = True
 
     def arguments(self, folder: Path, tiny: Path) -> list[str]:
         """Return the command line; `@` stands for the file, `=NAME` for another one."""
         named = {"@": str(folder / self.file), "MODEL": str(tiny)}
         return [
-            named.get(word, str(folder / word[1:]) if word.startswith("=") else word) for word in self.command.split()
+            named.get(word, str(folder / word[1:]) if word.startswith("=") else word)
+            for word in self.command.split()
         ]
 
 
@@ -82,7 +84,11 @@ INPUTS = [
     ],
     Input("set/system-outputs/he-en/s1.txt", f"meta =set {_META} --metric chrf", waits=False),
     *[
-        Input(f"scores/{name}", f"batch {_SCORING} --idf --input =pairs.jsonl --output =scores", waits=False)
+        Input(
+            f"scores/{name}",
+            f"batch {_SCORING} --idf --input =pairs.jsonl --output =scores",
+            waits=False,
+        )
         for name in ("part-00000-00000.parquet", "_manifest.json")
     ],
 ]
@@ -98,17 +104,24 @@ def measure(settings: Settings) -> list[Figure]:
         folder = Path(name, "sound")
         write_all(folder, settings.tiny)
         attempts = [(each, kind, folder, settings.tiny) for each, kind in cases]
-        for (each, kind), result in zip(cases, calls_in_children(attempt, attempts, SECONDS), strict=True):
+        for (each, kind), result in zip(
+            cases, calls_in_children(attempt, attempts, SECONDS), strict=True
+        ):
             if isinstance(result, ChildError):
                 outcome, detail = HUNG if "hangs" in str(result) else BROKE, result.reason
             else:
                 outcome, detail = result
             if outcome in (BROKE, HUNG, FULL):
-                print(f"{each.command.split()[0]} {each.file}, {kind}: {outcome}: {detail}", file=sys.stderr)
+                print(
+                    f"{each.command.split()[0]} {each.file}, {kind}: {outcome}: {detail}",
+                    file=sys.stderr,
+                )
             outcomes[outcome] += 1
     return [
         none_of(
-            f"of {len(cases):,} commands with hostile files, without one clear line and status 1 or 2", outcomes[BROKE]
+            f"of {len(cases):,} commands with hostile files, without one clear line and status 1 "
+            "or 2",
+            outcomes[BROKE],
         ),
         none_of(f"that take longer than {SECONDS:g} s", outcomes[HUNG]),
         none_of(f"that take more than {MEMORY / 1e6:,.0f} MB", outcomes[FULL]),
@@ -117,7 +130,9 @@ def measure(settings: Settings) -> list[Figure]:
 
 
 def attempt(each: Input, kind: str, sound: Path, tiny: Path) -> tuple[str, str]:
-    """Run a command on a copy of all files, in which its own is of this kind, or mutated by this number as the seed."""
+    """Run a command on a copy of all files, in which its own is of this kind, or mutated by this
+    number as the seed.
+    """
     from typer.testing import CliRunner
 
     from bertscore_onnx.cli import app
@@ -134,8 +149,12 @@ def attempt(each: Input, kind: str, sound: Path, tiny: Path) -> tuple[str, str]:
     return outcome_of(result.exit_code, result.stderr, result.exception, must_fail=kind in SPECIAL)
 
 
-def outcome_of(status: int, errors: str, raised: BaseException | None, *, must_fail: bool) -> tuple[str, str]:
-    """Return whether a command `ENDED` well, `FAILED` as it should, or how it went wrong, with details."""
+def outcome_of(
+    status: int, errors: str, raised: BaseException | None, *, must_fail: bool
+) -> tuple[str, str]:
+    """Return whether a command `ENDED` well, `FAILED` as it should, or how it went wrong, with
+    details.
+    """
     if isinstance(raised, MemoryError) or "not enough memory" in errors:
         return FULL, errors[:300]
     lines = [line for line in errors.splitlines() if not re.match("Warning: |Usage: |Try |$", line)]
@@ -160,7 +179,8 @@ def hostile(file: Path, kind: str, *, has_writer: bool) -> Iterator[None]:
     if kind != "pipe" or not has_writer:
         yield
         return
-    with subprocess.Popen(["/bin/sh", "-c", ': > "$0"', file]) as writer:  # waits until the pipe is read
+    # waits until the pipe is read
+    with subprocess.Popen(["/bin/sh", "-c", ': > "$0"', file]) as writer:
         yield
         writer.kill()
 
@@ -206,16 +226,27 @@ def write_all(folder: Path, tiny: Path) -> None:
         table = [mark.join(rows[0]), *(mark.join(map(str, row.values())) for row in rows)]
         (folder / f"table.{kind}").write_text("\n".join(table) + "\n", encoding="utf-8")
     for name in ("table.jsonl", "pairs.jsonl"):
-        (folder / name).write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+        (folder / name).write_text(
+            "".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8"
+        )
     parquet.write_table(pyarrow.Table.from_pylist(rows), folder / "table.parquet")
     counts: DocumentCounts = count_documents([str(row["candidate"]) for row in rows], tiny)
     counts.save(folder / "counts.json")
     score_files(folder / "pairs.jsonl", folder / "scores", tiny, idf=True, device="cpu", nthreads=1)
-    for kind, column in (("human-scores/he-en.mqm", "human"), ("metric-scores/he-en/BLEU-refB", "quality")):
+    for kind, column in (
+        ("human-scores/he-en.mqm", "human"),
+        ("metric-scores/he-en/BLEU-refB", "quality"),
+    ):
         path = folder / "set" / f"{kind}.seg.score"
         path.parent.mkdir(parents=True)
-        path.write_text("".join(f"{row['system']}\t{row[column]}\n" for row in sorted(rows, key=_by_system)))
-    for name in ("sources/he-en", "references/he-en.refB", *(f"system-outputs/he-en/s{each}" for each in range(3))):
+        path.write_text(
+            "".join(f"{row['system']}\t{row[column]}\n" for row in sorted(rows, key=_by_system))
+        )
+    for name in (
+        "sources/he-en",
+        "references/he-en.refB",
+        *(f"system-outputs/he-en/s{each}" for each in range(3)),
+    ):
         path = folder / "set" / f"{name}.txt"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(f"the cat sat {segment}\n" for segment in range(10)))

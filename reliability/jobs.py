@@ -1,6 +1,7 @@
 """Cases 14 and 15: jobs that are killed, and whose inputs are rewritten.
 
-Each ends like a job that nothing disturbed, or fails. The memory of a job does not grow with its rows.
+Each ends like a job that nothing disturbed, or fails. The memory of a job does not grow with its
+rows.
 """
 
 import json
@@ -40,7 +41,9 @@ Run = Callable[[], JobResult]
 
 
 def measure(settings: Settings) -> list[Figure]:
-    """Compare the files of a killed and an undisturbed job, and the memory of a small and a large one."""
+    """Compare the files of a killed and an undisturbed job, and the memory of a small and a large
+    one.
+    """
     with tempfile.TemporaryDirectory() as folder:
         figures = _killed(settings, Path(folder))
         if settings.sizes.job_rows:
@@ -62,13 +65,18 @@ def _killed(settings: Settings, folder: Path) -> list[Figure]:
         before = _stamps(killed)
     failed = [_start(settings, inputs, output, *options).wait() for output in (killed, undisturbed)]
     rewritten += _changed(before, killed)
-    contents = [{file.name: file.read_bytes() for file in output.iterdir()} for output in (killed, undisturbed)]
+    contents = [
+        {file.name: file.read_bytes() for file in output.iterdir()}
+        for output in (killed, undisturbed)
+    ]
     names = contents[0].keys() | contents[1].keys()
     return [
         at_least("kills in the middle of a job", kills, "", KILLS),
         at_least(f"of {PARTS} parts, complete at the last of them", len(before), "", 1),
         none_of("of these, written again", rewritten),
-        none_of("jobs that failed when they were left alone", sum(status != 0 for status in failed)),
+        none_of(
+            "jobs that failed when they were left alone", sum(status != 0 for status in failed)
+        ),
         none_of(
             f"of {len(names)} files, other than those of an undisturbed job",
             sum(contents[0].get(name) != contents[1].get(name) for name in names),
@@ -80,7 +88,9 @@ def _growth(settings: Settings, folder: Path) -> Figure:
     many = settings.sizes.job_rows
     few = many // 10
     peaks = [
-        _peak_mb(_start(settings, _write_pairs(folder / f"{rows}.parquet", rows), folder / str(rows)))
+        _peak_mb(
+            _start(settings, _write_pairs(folder / f"{rows}.parquet", rows), folder / str(rows))
+        )
         for rows in (few, many)
     ]
     growth = 100 * (peaks[1] / peaks[0] - 1)
@@ -93,8 +103,21 @@ def _write_pairs(file: Path, rows: int) -> Path:
     return file
 
 
-def _start(settings: Settings, inputs: Path, output: Path, *options: str) -> "subprocess.Popen[bytes]":
-    command = ["batch", "--model", settings.tiny, "--device", "cpu", "--input", inputs, "--output", output, "--quiet"]
+def _start(
+    settings: Settings, inputs: Path, output: Path, *options: str
+) -> "subprocess.Popen[bytes]":
+    command = [
+        "batch",
+        "--model",
+        settings.tiny,
+        "--device",
+        "cpu",
+        "--input",
+        inputs,
+        "--output",
+        output,
+        "--quiet",
+    ]
     return subprocess.Popen(
         [sys.executable, "-m", "bertscore_onnx", *map(str, command), *options],
         stdout=subprocess.DEVNULL,
@@ -103,7 +126,9 @@ def _start(settings: Settings, inputs: Path, output: Path, *options: str) -> "su
 
 
 def _is_killed(job: "subprocess.Popen[bytes]", folder: Path, parts: int) -> bool:
-    """Kill a job as soon as this many parts are complete; return whether it had not ended before."""
+    """Kill a job as soon as this many parts are complete; return whether it had not ended
+    before.
+    """
     while job.poll() is None and len(_stamps(folder)) < parts:
         time.sleep(_LOOK_SECONDS)
     job.kill()
@@ -134,7 +159,9 @@ def _peak_mb(job: "subprocess.Popen[bytes]") -> float:
 
 
 def measure_rewritten(settings: Settings) -> list[Figure]:
-    """Rewrite the input of a job when a random number of its parts is complete, then restore it and resume the job."""
+    """Rewrite the input of a job when a random number of its parts is complete, then restore it and
+    resume the job.
+    """
     draw, ways = random.Random(0), list(_WAYS)
     rounds = settings.sizes.rewritten_inputs
     refused = wrong = unfinished = 0
@@ -156,18 +183,29 @@ def measure_rewritten(settings: Settings) -> list[Figure]:
             unfinished += not _is_resumed(run, output, whole[end])
     return [
         at_least(f"of {rounds} jobs whose input was rewritten, refused", refused, "", rounds // 2),
-        none_of("jobs with scores of other texts, or complete with other files than an undisturbed one", wrong),
-        none_of("jobs that were not resumed with the original to the files of an undisturbed one", unfinished),
+        none_of(
+            "jobs with scores of other texts, or complete with other files than an undisturbed one",
+            wrong,
+        ),
+        none_of(
+            "jobs that were not resumed with the original to the files of an undisturbed one",
+            unfinished,
+        ),
     ]
 
 
 def _versions(file: Path) -> tuple[bytes, bytes, bytes]:
-    """Write an input; return its content, that of other texts of the same size, and one of more rows."""
+    """Write an input; return its content, that of other texts of the same size, and one of more
+    rows.
+    """
     pairs = [*distinct_pairs(REWRITTEN_ROWS)]
     others = [(candidate.translate(_OTHER_LETTERS), reference) for candidate, reference in pairs]
     contents = []
     for rows in (others + others, others, pairs):
-        table = [{"candidate": candidate, "reference": reference, "note": NOTE} for candidate, reference in rows]
+        table = [
+            {"candidate": candidate, "reference": reference, "note": NOTE}
+            for candidate, reference in rows
+        ]
         if file.suffix == ".jsonl":
             file.write_text("".join(f"{json.dumps(row)}\n" for row in table), encoding="utf-8")
         else:
@@ -209,10 +247,14 @@ _WAYS: list[Callable[[Path, bytes, bytes, bytes], object]] = [
 
 
 def _is_complete_though(run: Run, output: Path, parts: int, rewrite: Callable[[], object]) -> bool:
-    """Rewrite the input once a job has described itself and this many parts; return whether the job succeeds."""
+    """Rewrite the input once a job has described itself and this many parts; return whether the job
+    succeeds.
+    """
     with ThreadPoolExecutor(1) as pool:
         job = pool.submit(run)
-        while not job.done() and not ((output / "_manifest.json").exists() and len(_stamps(output)) >= parts):
+        while not job.done() and not (
+            (output / "_manifest.json").exists() and len(_stamps(output)) >= parts
+        ):
             time.sleep(_LOOK_SECONDS)
         rewrite()
         try:
@@ -223,7 +265,9 @@ def _is_complete_though(run: Run, output: Path, parts: int, rewrite: Callable[[]
 
 
 def _holds(found: dict[str, bytes], whole: dict[str, bytes], *, is_complete: bool) -> bool:
-    """Return whether the files of a job are those of an undisturbed one, as far as there need to be any."""
+    """Return whether the files of a job are those of an undisturbed one, as far as there need to be
+    any.
+    """
     parts = {name: content for name, content in found.items() if name.startswith("part-")}
     return found == whole if is_complete else parts.items() <= whole.items()
 
@@ -246,7 +290,9 @@ def _undisturbed(settings: Settings, file: Path) -> dict[str, bytes]:
 
 def _job(settings: Settings, inputs: Path, output: Path, *, part_rows: int) -> Run:
     """Return a job in this process."""
-    return lambda: score_files(inputs, output, settings.tiny, part_rows=part_rows, device="cpu", nthreads=1)
+    return lambda: score_files(
+        inputs, output, settings.tiny, part_rows=part_rows, device="cpu", nthreads=1
+    )
 
 
 def _contents(folder: Path) -> dict[str, bytes]:

@@ -1,4 +1,6 @@
-"""Cases 1, 2, 6, 10 and 12: batchers and servers with many clients, with too many, and with greedy ones."""
+"""Cases 1, 2, 6, 10 and 12: batchers and servers with many clients, with too many, and with greedy
+ones.
+"""
 
 import asyncio
 import math
@@ -28,7 +30,15 @@ from reliability.adversary import DOTS_BYTES, PAIR_BYTES, dense_body, dots
 from reliability.report import at_least, at_most, none_of
 from reliability.server import Client, Server
 from reliability.settings import Settings
-from reliability.traffic import CLOSED, Attacker, Traffic, pairs_body, repeated_requests, request_of, status_of
+from reliability.traffic import (
+    CLOSED,
+    Attacker,
+    Traffic,
+    pairs_body,
+    repeated_requests,
+    request_of,
+    status_of,
+)
 
 Values = NDArray[np.float32]
 
@@ -39,14 +49,18 @@ DISTINCT_REQUESTS, MOST_PAIRS = 150, 4  # clients draw from these requests; pair
 
 
 def measure_batching(settings: Settings) -> list[Figure]:
-    """Compare every answer with the scores of its request when scored alone: none is lost, none is another's."""
+    """Compare every answer with the scores of its request when scored alone: none is lost, none is
+    another's.
+    """
     requests = _mixed_requests()
     with BERTScorer(settings.minilm, device="cpu") as scorer:
         alone = [_stacked(scorer.score(*request)) for request in requests]
         with MicroBatcher(scorer, deadline=600) as batcher:
 
             def submit(number: int) -> float:
-                """Return the largest difference of an answer from the solo scores, NaN for no answer."""
+                """Return the largest difference of an answer from the solo scores, NaN for no
+                answer.
+                """
                 try:
                     answer = _stacked(batcher.submit(*requests[number]).result())
                 except Exception:
@@ -60,8 +74,15 @@ def measure_batching(settings: Settings) -> list[Figure]:
     lost = np.isnan(differences)
     return [
         none_of(f"of {len(numbers):,} requests, lost", lost.sum()),
-        at_most("largest difference from the solo score", differences[~lost].max(initial=0), "", TOLERANCE),
-        none_of("requests that the counts do not account for", abs(stats.submitted - stats.completed)),
+        at_most(
+            "largest difference from the solo score",
+            differences[~lost].max(initial=0),
+            "",
+            TOLERANCE,
+        ),
+        none_of(
+            "requests that the counts do not account for", abs(stats.submitted - stats.completed)
+        ),
     ]
 
 
@@ -86,7 +107,8 @@ def difference(one: Values, other: Values) -> float:
 FACTOR = 5
 MAX_QUEUE = 16
 OVERLOAD_PAIRS = 4  # per request
-CALM_CLIENTS = 4  # measure the throughput: enough to keep the server busy, no more than its queue holds
+# measure the throughput: enough to keep the server busy, no more than its queue holds
+CALM_CLIENTS = 4
 WINDOW = 2.0  # seconds over which the throughput after the overload is measured
 RECOVERY_SECONDS = 10.0
 
@@ -102,10 +124,14 @@ class Overload:
 
 
 def measure_overload(settings: Settings) -> list[Figure]:
-    """Measure the throughput, overload the server, which refuses the excess at once, and measure again."""
+    """Measure the throughput, overload the server, which refuses the excess at once, and measure
+    again.
+    """
     sizes = settings.sizes
     body = _body_of(OVERLOAD_PAIRS)
-    with Server(settings.minilm, "--limits", f"max_queue={MAX_QUEUE}", "max_batch_tokens=1024") as server:
+    with Server(
+        settings.minilm, "--limits", f"max_queue={MAX_QUEUE}", "max_batch_tokens=1024"
+    ) as server:
         _throughput(server.port, body, 1.0)
         calm = _throughput(server.port, body, sizes.calm_seconds)
         overload = _overload(server, body, FACTOR * calm, sizes.overload_seconds)
@@ -116,14 +142,18 @@ def measure_overload(settings: Settings) -> list[Figure]:
     offered = answers / overload.sent_in / calm
     slowest = 1000 * percentile(overload.refused_after or [math.inf], 99)
     return [
-        at_least("requests offered, against those answered when calm", offered, "×", 4.5, of_speed=True),
+        at_least(
+            "requests offered, against those answered when calm", offered, "×", 4.5, of_speed=True
+        ),
         none_of(f"of {answers:,} answers, neither 200 nor 429", others),
         at_least("answers 429", overload.statuses[429], "", 1),
         at_least("answers 200", overload.statuses[200], "", 1),
         at_least("deepest queue that was seen", overload.deepest, "", 1),
         at_most("deepest queue", overload.deepest, "", MAX_QUEUE),
         at_most("p99 of a 429", slowest, "ms", 100, of_speed=True),
-        at_most("until 90 % of the throughput is back", recovered, "s", RECOVERY_SECONDS, of_speed=True),
+        at_most(
+            "until 90 % of the throughput is back", recovered, "s", RECOVERY_SECONDS, of_speed=True
+        ),
         none_of("servers that ended", not is_alive),
     ]
 
@@ -134,7 +164,10 @@ def _body_of(pairs: int) -> bytes:
 
 def _throughput(port: int, body: bytes, seconds: float) -> float:
     """Return the requests answered per second to a few clients that send one after the other."""
-    return asyncio.run(repeated_requests(lambda: [request_of(body)], CALM_CLIENTS)(port, seconds))[200] / seconds
+    return (
+        asyncio.run(repeated_requests(lambda: [request_of(body)], CALM_CLIENTS)(port, seconds))[200]
+        / seconds
+    )
 
 
 def _overload(server: Server, body: bytes, rate: float, seconds: float) -> Overload:
@@ -149,7 +182,9 @@ def _overload(server: Server, body: bytes, rate: float, seconds: float) -> Overl
     return overload
 
 
-async def _send_at_rate(port: int, body: bytes, rate: float, seconds: float, overload: Overload) -> None:
+async def _send_at_rate(
+    port: int, body: bytes, rate: float, seconds: float, overload: Overload
+) -> None:
     request = request_of(body)
 
     async def client() -> None:
@@ -168,7 +203,9 @@ async def _send_at_rate(port: int, body: bytes, rate: float, seconds: float, ove
 
 
 def _recovery(port: int, body: bytes, calm: float) -> float:
-    """Return the seconds to the end of the first window with 90 % of the throughput, infinity if there is none."""
+    """Return the seconds to the end of the first window with 90 % of the throughput, infinity if
+    there is none.
+    """
     begun = time.perf_counter()
     while time.perf_counter() - begun <= RECOVERY_SECONDS:
         if _throughput(port, body, WINDOW) >= 0.9 * calm:
@@ -181,7 +218,8 @@ def _recovery(port: int, body: bytes, calm: float) -> float:
 STOPPING_PAIRS = 24  # per request
 EXIT_SECONDS = 30.0
 SHORT_DRAIN = 0.1  # seconds; less than scoring all requests takes
-CUT_SECONDS = 10.0  # within which a server ends after a short drain: running batches end, answers get five seconds
+# within which a server ends after a short drain: running batches end, answers get five seconds
+CUT_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,9 +234,14 @@ class Stop:
 
 
 def measure_stopping(settings: Settings) -> list[Figure]:
-    """Send SIGTERM when all requests are in progress: once with time to finish them, once without."""
+    """Send SIGTERM when all requests are in progress: once with time to finish them, once
+    without.
+    """
     count = settings.sizes.in_flight
-    finished, cut = _stop(settings, count), _stop(settings, count, "--limits", f"drain={SHORT_DRAIN}")
+    finished, cut = (
+        _stop(settings, count),
+        _stop(settings, count, "--limits", f"drain={SHORT_DRAIN}"),
+    )
     refused = finished.late[503] + finished.late[CLOSED]
     answered = cut.answers[200] + cut.answers[503]
     return [
@@ -208,7 +251,10 @@ def measure_stopping(settings: Settings) -> list[Figure]:
         none_of("later requests let in", finished.late.total() - refused),
         at_most("until it has ended", finished.seconds, "s", EXIT_SECONDS),
         none_of("exit status other than 0", finished.status != 0),
-        none_of(f"of {count} requests without time to finish, answered neither 200 nor 503", count - answered),
+        none_of(
+            f"of {count} requests without time to finish, answered neither 200 nor 503",
+            count - answered,
+        ),
         at_least("of these, answered 503", cut.answers[503], "", 1),
         at_most("until it has ended without that time", cut.seconds, "s", CUT_SECONDS),
         none_of("exit status other than 0 without that time", cut.status != 0),
@@ -254,7 +300,9 @@ SERVED_CLIENTS = 4
 
 
 def measure_serving(settings: Settings) -> list[Figure]:
-    """Score the same requests by direct calls and by a server in turn, and compare the times of each round."""
+    """Score the same requests by direct calls and by a server in turn, and compare the times of
+    each round.
+    """
     pairs = zip(*synthetic_pairs(SERVED_PAIRS * settings.sizes.served_requests), strict=True)
     requests = [list(islice(pairs, SERVED_PAIRS)) for _ in range(settings.sizes.served_requests)]
     bodies = [pairs_body(request) for request in requests]
@@ -284,10 +332,13 @@ def _serve_all(server: Server, bodies: list[bytes]) -> int:
             return sum(client.post(body) != 200 for body in own)
 
     with ThreadPoolExecutor(SERVED_CLIENTS) as clients:
-        return sum(clients.map(send, [bodies[start::SERVED_CLIENTS] for start in range(SERVED_CLIENTS)]))
+        return sum(
+            clients.map(send, [bodies[start::SERVED_CLIENTS] for start in range(SERVED_CLIENTS)])
+        )
 
 
-# --- case 12: a polite client beside a greedy one waits little longer than beside an ordinary one ---
+# --- case 12: a polite client beside a greedy one waits little longer than beside an ordinary one
+# ---
 
 STARVED_RATIO = 3.0  # by which the p99 of the polite client may grow
 GREEDY_PAIRS, ORDINARY_PAIRS = 512, 32  # in a request to a batcher
@@ -302,7 +353,8 @@ _WAIT_SECONDS = 60.0  # for which a request is tried
 class Polite:
     """The waits and failures of a client with one pair at a time."""
 
-    waits: list[float] = field(default_factory=list)  # seconds until each request was scored, retries included
+    # seconds until each request was scored, retries included
+    waits: list[float] = field(default_factory=list)
     failures: int = 0  # answers 5xx, or errors
 
     @property
@@ -322,7 +374,9 @@ class Polite:
 def measure_starvation(settings: Settings) -> list[Figure]:
     """Compare the waits beside each greedy client with those beside an ordinary one."""
     seconds, figures = settings.sizes.starved_seconds, []
-    models = {"MiniLM": settings.minilm} | ({"roberta-large's size": settings.large} if settings.large else {})
+    models = {"MiniLM": settings.minilm} | (
+        {"roberta-large's size": settings.large} if settings.large else {}
+    )
     for model, bundle in models.items():
         failures = 0
         for name, neighbours in NEIGHBOURS.items():
@@ -330,7 +384,9 @@ def measure_starvation(settings: Settings) -> list[Figure]:
             failures += sum(one.failures for one in both)
             figures.append(starved(f"{model}: {name}", *both))
         figures.append(none_of(f"{model}: answers 5xx to the polite client", failures))
-        both = [_submitted_beside(pairs, bundle, seconds) for pairs in (GREEDY_PAIRS, ORDINARY_PAIRS)]
+        both = [
+            _submitted_beside(pairs, bundle, seconds) for pairs in (GREEDY_PAIRS, ORDINARY_PAIRS)
+        ]
         figures.append(starved(f"{model}: threads with {GREEDY_PAIRS} pairs", *both))
         failures = sum(one.failures for one in both)
         figures.append(none_of(f"{model}: requests of the polite thread that failed", failures))
@@ -341,7 +397,10 @@ def _served_beside(neighbour: Traffic, bundle: Path, seconds: float) -> Polite:
     """Send one pair after another to a server while a neighbour sends its requests."""
     polite = Polite()
     bodies = cycle([pairs_body([pair]) for pair in zip(*synthetic_pairs(100), strict=True)])
-    with Server(bundle) as server, Attacker(neighbour, server.port, seconds + _WARM_SECONDS) as attacker:
+    with (
+        Server(bundle) as server,
+        Attacker(neighbour, server.port, seconds + _WARM_SECONDS) as attacker,
+    ):
         attacker.begin()
         time.sleep(_WARM_SECONDS)  # so that the neighbour is at full speed
         polite.request_for(seconds, lambda: _is_let_in(server, next(bodies)))
@@ -350,7 +409,9 @@ def _served_beside(neighbour: Traffic, bundle: Path, seconds: float) -> Polite:
 
 
 def _is_let_in(server: Server, body: bytes) -> bool:
-    """Send a request again while it is refused with 429; return whether no fault of the server ends this."""
+    """Send a request again while it is refused with 429; return whether no fault of the server ends
+    this.
+    """
     begun = time.monotonic()
     while (status := server.status(body)) == 429 and time.monotonic() - begun < _WAIT_SECONDS:
         time.sleep(_RETRY_SECONDS)
@@ -361,8 +422,13 @@ def _submitted_beside(pairs: int, bundle: Path, seconds: float) -> Polite:
     """Submit one pair after another to a batcher while other threads submit many at a time."""
     candidates, references = synthetic_pairs(pairs)
     polite = Polite()
-    # the batcher is closed before the threads are joined, so that nobody waits for their last requests
-    with BERTScorer(bundle, device="cpu") as scorer, ExitStack() as neighbours, MicroBatcher(scorer) as batcher:
+    # the batcher is closed before the threads are joined, so that nobody waits for their last
+    # requests
+    with (
+        BERTScorer(bundle, device="cpu") as scorer,
+        ExitStack() as neighbours,
+        MicroBatcher(scorer) as batcher,
+    ):
 
         def submit_many() -> None:
             with suppress(BertScoreOnnxError):  # requests of this size may exceed the deadline
@@ -370,7 +436,9 @@ def _submitted_beside(pairs: int, bundle: Path, seconds: float) -> Polite:
 
         for _ in range(GREEDY_THREADS):
             neighbours.enter_context(Background(submit_many))
-        polite.request_for(seconds, lambda: batcher.submit(candidates[:1], references[:1]).exception() is None)
+        polite.request_for(
+            seconds, lambda: batcher.submit(candidates[:1], references[:1]).exception() is None
+        )
     return polite
 
 
@@ -378,7 +446,9 @@ def starved(name: str, beside_greedy: Polite, beside_ordinary: Polite) -> Figure
     """Compare the waits of the polite client."""
     title = f"{name}: p99 of a polite client, against beside an ordinary one"
     print(f"{title}: {beside_greedy.p99:.3f} s and {beside_ordinary.p99:.3f} s", file=sys.stderr)
-    return at_most(title, beside_greedy.p99 / beside_ordinary.p99, "×", STARVED_RATIO, of_speed=True)
+    return at_most(
+        title, beside_greedy.p99 / beside_ordinary.p99, "×", STARVED_RATIO, of_speed=True
+    )
 
 
 @cache

@@ -36,7 +36,12 @@ from bertscore_onnx.bundle.manifest import GRAPH_FILE, Manifest, write_manifest
 from bertscore_onnx.bundle.store import MANIFEST
 from bertscore_onnx.concurrency.cpus import usable_cpus
 from bertscore_onnx.errors import BertScoreOnnxError, GoldenScoreError
-from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, SLOW_TOKENIZER_FILE, TOKENIZER_FILE, SentencePieceSpec
+from bertscore_onnx.text.spec import (
+    SENTENCEPIECE_FILE,
+    SLOW_TOKENIZER_FILE,
+    TOKENIZER_FILE,
+    SentencePieceSpec,
+)
 from harness.processes import ChildError, calls_in_children, memory_mb
 from harness.results import Figure
 from reliability.damage import read_fields, reseal, write_sealed
@@ -61,11 +66,16 @@ def measure(settings: Settings) -> list[Figure]:
         bases = make_bases(settings.tiny, Path(folder))
         shares = [numbers[worker::workers] for worker in range(workers)]
         with ThreadPoolExecutor(workers) as pool:
-            outcomes = sum(pool.map(lambda share: _attempt_all(bases, share, Path(folder)), shares), Counter[str]())
+            outcomes = sum(
+                pool.map(lambda share: _attempt_all(bases, share, Path(folder)), shares),
+                Counter[str](),
+            )
     print(f"mutated bundles: {dict(outcomes.most_common())}", file=sys.stderr)
     return [
         none_of(
-            f"of {len(numbers):,} mutated bundles, errors that are not the library's own, and crashes", outcomes[BROKE]
+            f"of {len(numbers):,} mutated bundles, errors that are not the library's own, and "
+            "crashes",
+            outcomes[BROKE],
         ),
         none_of(f"that take longer than {SECONDS:g} s", outcomes[HUNG]),
         none_of("mutations that none was scored with", not outcomes[SCORED]),
@@ -83,13 +93,18 @@ def _attempt_all(bases: list[Path], numbers: range, folder: Path) -> Counter[str
             kind, detail = result
         if kind in (HUNG, BROKE):
             base, name, change, _ = _choose(bases, number)
-            print(f"bundle {number}, {base.name}, {name} by {change.__name__}: {kind}: {detail}", file=sys.stderr)
+            print(
+                f"bundle {number}, {base.name}, {name} by {change.__name__}: {kind}: {detail}",
+                file=sys.stderr,
+            )
         outcomes[kind] += 1
     return outcomes
 
 
 def attempt(bases: list[Path], number: int, folder: Path) -> tuple[str, str]:
-    """Make a mutated bundle, open it and score with it; return `SCORED`, an error class or `BROKE`, with details."""
+    """Make a mutated bundle, open it and score with it; return `SCORED`, an error class or `BROKE`,
+    with details.
+    """
     os.environ["BERTSCORE_ONNX_HOME"] = str(folder / f"home-{os.getpid()}")
     bundle = folder / f"bundle-{number}"
     make_mutated(bases, number, bundle)
@@ -109,7 +124,9 @@ def attempt(bases: list[Path], number: int, folder: Path) -> tuple[str, str]:
 
 
 def _score(bundle: Path) -> str:
-    """Score a pair, raw and rescaled, and verify the bundle; return the fault of the scores, or nothing."""
+    """Score a pair, raw and rescaled, and verify the bundle; return the fault of the scores, or
+    nothing.
+    """
     with BERTScorer(bundle, device="cpu", nthreads=1) as scorer:
         if not _is_finite(scorer):
             return "scores that are not numbers"
@@ -164,7 +181,9 @@ def _choose(bases: list[Path], number: int) -> tuple[Path, str, Change, Draw]:
 
 # --- mutations of bytes ---
 
-TAGS = [  # of protobuf fields that no writer writes: number 0, groups, needlessly long ones, bits beyond the 32nd
+# of protobuf fields that no writer writes: number 0, groups, needlessly long ones, bits beyond the
+# 32nd
+TAGS = [
     b"\x00",
     b"\x07",
     b"\x3b",
@@ -187,7 +206,9 @@ def mutated_text(content: bytes, draw: Draw) -> bytes:
     if kind == 2:
         return content[:at] + draw.randbytes(size) + content[at:]
     if kind == 3:
-        return content[:at] + content[at : at + size] * draw.choice([2, 2, 20]) + content[at + size :]
+        return (
+            content[:at] + content[at : at + size] * draw.choice([2, 2, 20]) + content[at + size :]
+        )
     changed = bytearray(content)
     for _ in range(draw.choice([1, 1, 3, 20])):
         if changed:
@@ -205,11 +226,49 @@ def mutated_bytes(content: bytes, draw: Draw) -> bytes:
 
 # --- mutations of trees of JSON ---
 
-NUMBERS = [0, -1, 1, 2, 255, 2**31 - 1, 2**31, 2**32, 10**12, 2**63 - 1, 2**63, 2**64, 10**30, -(2**63)]
+NUMBERS = [
+    0,
+    -1,
+    1,
+    2,
+    255,
+    2**31 - 1,
+    2**31,
+    2**32,
+    10**12,
+    2**63 - 1,
+    2**63,
+    2**64,
+    10**30,
+    -(2**63),
+]
 FRACTIONS = [0.0, -0.0, 1.0, 0.5, -1.0, 1e-320, 1e38, 1e308, -1e308]
-STRINGS = ["", " ", "\0", "a|b\n\x1b[2J", "../x", "[", "(?<x", "\\", "▁", "##", "[UNK]", "\U0001f600", "e\u0301" * 99]
+STRINGS = [
+    "",
+    " ",
+    "\0",
+    "a|b\n\x1b[2J",
+    "../x",
+    "[",
+    "(?<x",
+    "\\",
+    "▁",
+    "##",
+    "[UNK]",
+    "\U0001f600",
+    "e\u0301" * 99,
+]
 LONG = ["x" * 100_000, "[" * 5000]
-CONTAINERS: list[Any] = [[], {}, [[]], [None], [0] * 5000, [[0, 0]] * 3000, {"type": "Sequence"}, {"": {}}]
+CONTAINERS: list[Any] = [
+    [],
+    {},
+    [[]],
+    [None],
+    [0] * 5000,
+    [[0, 0]] * 3000,
+    {"type": "Sequence"},
+    {"": {}},
+]
 KINDS: list[list[Any]] = [NUMBERS, FRACTIONS, STRINGS, LONG, CONTAINERS]
 DEPTHS = [50, 500, 20_000]
 
@@ -234,7 +293,9 @@ def mutated_json(content: bytes, draw: Draw) -> bytes:
 
 
 def _shorten_sequences(node: Any) -> None:
-    """Keep four steps of each sequence: each step may double a text, and SECURITY.md names no bound for that."""
+    """Keep four steps of each sequence: each step may double a text, and SECURITY.md names no bound
+    for that.
+    """
     if isinstance(node, dict | list):
         for key, below in node.items() if isinstance(node, dict) else enumerate(node):
             if key in ("normalizers", "pretokenizers") and isinstance(below, list):
@@ -263,13 +324,16 @@ def mutate_tree(tree: Any, draw: Draw) -> None:
     elif kind == 2:
         parent[key] = _any_value(draw)
     elif kind == 3:
-        parent[key] = copy.deepcopy(draw.choice(list(parent.values()) if isinstance(parent, dict) else parent))
+        parent[key] = copy.deepcopy(
+            draw.choice(list(parent.values()) if isinstance(parent, dict) else parent)
+        )
     else:
         parent[key] = _of_its_type(node, draw)
 
 
 def _any_value(draw: Draw) -> Any:
-    return copy.deepcopy(draw.choice([None, True, *draw.choice(KINDS)]))  # for it may be changed next
+    # for it may be changed next
+    return copy.deepcopy(draw.choice([None, True, *draw.choice(KINDS)]))
 
 
 def _of_its_type(node: Any, draw: Draw) -> Any:
@@ -281,8 +345,13 @@ def _of_its_type(node: Any, draw: Draw) -> Any:
     if isinstance(node, float):
         return draw.choice([*FRACTIONS, -node])
     if isinstance(node, str):
-        at = draw.randrange(len(node) + 1)  # such as in a regular expression, or in a table in base64
-        odd = node[:at] + draw.choice(["A", "/", "+", "=", "*", "(", "\\", "\0", "é", "{9999}", "|"]) + node[at + 1 :]
+        # such as in a regular expression, or in a table in base64
+        at = draw.randrange(len(node) + 1)
+        odd = (
+            node[:at]
+            + draw.choice(["A", "/", "+", "=", "*", "(", "\\", "\0", "é", "{9999}", "|"])
+            + node[at + 1 :]
+        )
         return draw.choice([*STRINGS, draw.choice(LONG), node * 2, node[1:], odd])
     if isinstance(node, list):
         return draw.choice([[], node[:-1], node + node, [node], node[::-1], node * 100])
@@ -293,22 +362,53 @@ def _of_its_type(node: Any, draw: Draw) -> Any:
 
 # --- mutations of ONNX graphs, as trees of JSON ---
 
-LOCATIONS = ["", ".", "model.onnx", "tokenizer.slow.json", "bertscore.json", "missing", "../x", "/etc/hostname", "a\0b"]
+LOCATIONS = [
+    "",
+    ".",
+    "model.onnx",
+    "tokenizer.slow.json",
+    "bertscore.json",
+    "missing",
+    "../x",
+    "/etc/hostname",
+    "a\0b",
+]
 LOCATIONS += ["*/_ORT_MEM_ADDR_/*", "/dev/zero"]
-OFFSETS = ["", "0", "1", "-1", "4096", "99999999", str(2**31), str(2**63), str(2**64), "x", "1e3", " 1", "0x10"]
+OFFSETS = [
+    "",
+    "0",
+    "1",
+    "-1",
+    "4096",
+    "99999999",
+    str(2**31),
+    str(2**63),
+    str(2**64),
+    "x",
+    "1e3",
+    " 1",
+    "0x10",
+]
 DATA_TYPES = [0, 1, 6, 7, 8, 10, 16, 17, 22, 99]
 OPERATORS = ["", "x", "Loop", "Gather", "Reshape", "com.microsoft"]
-INTEGER_FIELDS = ("dims", "dimValue", "i", "ints", "version")  # protobuf writes 64-bit integers as strings
+# protobuf writes 64-bit integers as strings
+INTEGER_FIELDS = ("dims", "dimValue", "i", "ints", "version")
 
 
 def mutated_graph(content: bytes, draw: Draw) -> bytes:
-    """Change one to three fields of an ONNX model; changes that are no longer one are made again."""
-    tree = _with_integers(MessageToDict(onnx.load_from_string(content), use_integers_for_enums=True))
+    """Change one to three fields of an ONNX model; changes that are no longer one are made
+    again.
+    """
+    tree = _with_integers(
+        MessageToDict(onnx.load_from_string(content), use_integers_for_enums=True)
+    )
     for _ in range(draw.choice([1, 1, 1, 2, 3])):
         while True:
             changed = copy.deepcopy(tree)
             try:
-                draw.choice([mutate_tree, _mutate_part, _mutate_part, _mutate_tensor, _make_external])(changed, draw)
+                draw.choice(
+                    [mutate_tree, _mutate_part, _mutate_part, _mutate_tensor, _make_external]
+                )(changed, draw)
                 model = ParseDict(changed, onnx.ModelProto())
             except (ParseError, LookupError, TypeError, ValueError, AttributeError, OverflowError):
                 continue
@@ -319,7 +419,10 @@ def mutated_graph(content: bytes, draw: Draw) -> bytes:
 
 def _with_integers(node: Any, *, is_integer: bool = False) -> Any:
     if isinstance(node, dict):
-        return {key: _with_integers(below, is_integer=key in INTEGER_FIELDS) for key, below in node.items()}
+        return {
+            key: _with_integers(below, is_integer=key in INTEGER_FIELDS)
+            for key, below in node.items()
+        }
     if isinstance(node, list):
         return [_with_integers(below, is_integer=is_integer) for below in node]
     return int(node) if is_integer and isinstance(node, str) else node
@@ -327,7 +430,9 @@ def _with_integers(node: Any, *, is_integer: bool = False) -> Any:
 
 def _mutate_part(tree: Any, draw: Draw) -> None:
     """Change a list of the graph: its nodes, initializers, inputs or outputs."""
-    name, part = draw.choice([(name, part) for name, part in tree["graph"].items() if isinstance(part, list)])
+    name, part = draw.choice(
+        [(name, part) for name, part in tree["graph"].items() if isinstance(part, list)]
+    )
     mutate_tree(part, draw)
     if name == "node" and part and draw.random() < 0.1:
         draw.choice(part)["opType"] = draw.choice(OPERATORS)
@@ -359,14 +464,18 @@ def _make_external(tree: Any, draw: Draw) -> None:
 
 PAIR = ("the cat sat", "That hat, É ﬁ [SEP] a\u0301 中 9, \U0001f600")  # to score
 WORDS = ["the cat sat", "that hat", "a chat", "the test", "cats eat"]
-RULES = "41\t61\n54\t74\nFB01\t66 69\n"  # of SentencePiece: A becomes a, T becomes t, the ligature fi its letters
+# of SentencePiece: A becomes a, T becomes t, the ligature fi its letters
+RULES = "41\t61\n54\t74\nFB01\t66 69\n"
 ENDS, UNKNOWN = ("[CLS]", "[SEP]"), "[UNK]"
 
 
 def make_bases(tiny: Path, folder: Path) -> list[Path]:
     """Copy a bundle into a folder, once for each kind of tokenizer."""
     model = _sentencepiece_model()
-    bundles = {name: shutil.copytree(tiny, folder / name) for name in ("words", "merges", "unigrams", "pieces")}
+    bundles = {
+        name: shutil.copytree(tiny, folder / name)
+        for name in ("words", "merges", "unigrams", "pieces")
+    }
     manifest = read_manifest(tiny)
     _use_fast(bundles["merges"], manifest, _merges())
     _use_fast(bundles["unigrams"], manifest, _unigrams(model))
@@ -387,7 +496,9 @@ def _use_fast(bundle: Path, manifest: Manifest, tokenizer: str) -> None:
 def _use_pieces(bundle: Path, manifest: Manifest, model: bytes) -> None:
     (bundle / SENTENCEPIECE_FILE).write_bytes(model)
     count = len(ModelProto.FromString(model).pieces)
-    pieces = SentencePieceSpec(id_runs=[(0, 1), (count // 2, 2)], split_number_comma=True, split_punctuation=True)
+    pieces = SentencePieceSpec(
+        id_runs=[(0, 1), (count // 2, 2)], split_number_comma=True, split_punctuation=True
+    )
     assert manifest.tokenizer_spec is not None
     spec = msgspec.structs.replace(manifest.tokenizer_spec, sentencepiece=pieces)
     files = {**manifest.files, SENTENCEPIECE_FILE: "0" * 64}
@@ -425,14 +536,20 @@ def _merges() -> str:
         ]
     )
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Split(tokenizers.Regex(r"\s+"), "merged_with_next"), pre_tokenizers.ByteLevel()]
+        [
+            pre_tokenizers.Split(tokenizers.Regex(r"\s+"), "merged_with_next"),
+            pre_tokenizers.ByteLevel(),
+        ]
     )
     return _with_ends(tokenizer)
 
 
 def _unigrams(model: bytes) -> str:
     parsed = ModelProto.FromString(model)
-    vocabulary = [*((token, 0.0) for token in ENDS), *((piece.piece, piece.score) for piece in parsed.pieces)]
+    vocabulary = [
+        *((token, 0.0) for token in ENDS),
+        *((piece.piece, piece.score) for piece in parsed.pieces),
+    ]
     tokenizer = tokenizers.Tokenizer(models.Unigram(vocabulary, unk_id=2))
     tokenizer.normalizer = normalizers.Precompiled(parsed.normalizer_spec.precompiled_charsmap)
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
@@ -443,7 +560,9 @@ def _with_ends(tokenizer: Any) -> str:
     """Add a [CLS] before and a [SEP] after each text; return the `tokenizer.json`."""
     tokenizer.add_special_tokens(list(ENDS))
     tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A $B [SEP]", special_tokens=[(token, i) for i, token in enumerate(ENDS)]
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A $B [SEP]",
+        special_tokens=[(token, i) for i, token in enumerate(ENDS)],
     )
     text: str = tokenizer.to_str()
     return text

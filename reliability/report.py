@@ -1,4 +1,6 @@
-"""Figures with bounds, and their table; `python -m reliability.report REPORT` writes it into reliability/figures.md."""
+"""Figures with bounds, and their table; `python -m reliability.report REPORT` writes it into
+reliability/figures.md.
+"""
 
 import sys
 from pathlib import Path
@@ -13,7 +15,9 @@ HEADER = ("case", "measured", "figure", "bound", "held")
 
 def at_most(name: str, value: float, unit: str, bound: float, *, of_speed: bool = False) -> Figure:
     """Make a figure with an upper bound; `of_speed` if a busy machine alone can break it."""
-    return figure(name, unit, [min(float(value), NEVER)], Goal(bound, at_most=True, of_speed=of_speed))
+    return figure(
+        name, unit, [min(float(value), NEVER)], Goal(bound, at_most=True, of_speed=of_speed)
+    )
 
 
 def at_least(name: str, value: float, unit: str, bound: float, *, of_speed: bool = False) -> Figure:
@@ -27,7 +31,9 @@ def none_of(name: str, count: int) -> Figure:
 
 
 def is_held(cases: list[Case], *, ignore_speed: bool = False) -> bool:
-    """Return whether every figure keeps its bound; `ignore_speed` excludes bounds that a busy machine can break."""
+    """Return whether every figure keeps its bound; `ignore_speed` excludes bounds that a busy
+    machine can break.
+    """
     return all(
         figure.met or (ignore_speed and figure.goal is not None and figure.goal.of_speed)
         for case in cases
@@ -49,9 +55,18 @@ def cases_as_markdown(cases: list[Case]) -> str:
 
 def _row(case: Case, figure: Figure) -> tuple[str, ...]:
     assert figure.goal is not None
-    bound = f"{'at most' if figure.goal.at_most else 'at least'} {_value(figure.goal.bound, figure.unit)}"
+    bound = (
+        f"{'at most' if figure.goal.at_most else 'at least'} "
+        f"{_value(figure.goal.bound, figure.unit)}"
+    )
     held = "yes" if figure.met else "NO"
-    return f"{case.letter} {case.title}", figure.name, _value(figure.median, figure.unit), bound, held
+    return (
+        f"{case.letter} {case.title}",
+        figure.name,
+        _value(figure.median, figure.unit),
+        bound,
+        held,
+    )
 
 
 def _value(value: float, unit: str) -> str:

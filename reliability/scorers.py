@@ -1,4 +1,6 @@
-"""Cases 4, 5 and 7: the memory of one scorer, scorers in many threads, and scorers in started processes."""
+"""Cases 4, 5 and 7: the memory of one scorer, scorers in many threads, and scorers in started
+processes.
+"""
 
 import multiprocessing
 import random
@@ -24,7 +26,8 @@ from harness.texts import synthetic_pairs
 from reliability.report import at_least, at_most, none_of
 from reliability.settings import Settings
 
-# --- case 4: the graph runs on random shapes; memory settles, and the same check finds a planted leak ---
+# --- case 4: the graph runs on random shapes; memory settles, and the same check finds a planted
+# leak ---
 
 SPREAD_MB = 100.0
 PLANTED_MB = 2 * SPREAD_MB  # that the planted leak loses in the second half
@@ -38,7 +41,9 @@ def measure_memory(settings: Settings) -> list[Figure]:
     model, hidden_size = Encoder(bundle, device="cpu"), bundle.manifest.hidden_size
     runs = settings.sizes.shapes
     sound = late_spread(_memory_over_runs(model, hidden_size, runs, leak_mb=0))
-    leaking = late_spread(_memory_over_runs(model, hidden_size, LEAKING_RUNS, 2 * PLANTED_MB / LEAKING_RUNS))
+    leaking = late_spread(
+        _memory_over_runs(model, hidden_size, LEAKING_RUNS, 2 * PLANTED_MB / LEAKING_RUNS)
+    )
     model.close()
     return [
         at_most(f"spread of memory in the second half of {runs:,} runs", sound, "MB", SPREAD_MB),
@@ -91,16 +96,26 @@ def measure_threads(settings: Settings) -> list[Figure]:
             own.score(candidates, references)
 
     failed_openings = _in_threads(open_and_close, sizes.sharing_threads, sizes.openings_per_thread)
-    calls, openings = (sizes.sharing_threads * count for count in (sizes.calls_per_thread, sizes.openings_per_thread))
+    calls, openings = (
+        sizes.sharing_threads * count
+        for count in (sizes.calls_per_thread, sizes.openings_per_thread)
+    )
     return [
         none_of(f"of {calls:,} calls in {sizes.sharing_threads} threads, failed", failed),
-        at_most("largest difference between their scores", max(differences, default=np.inf), "", SHARED_TOLERANCE),
+        at_most(
+            "largest difference between their scores",
+            max(differences, default=np.inf),
+            "",
+            SHARED_TOLERANCE,
+        ),
         none_of(f"of {openings:,} scorers made and closed, failed", failed_openings),
     ]
 
 
 def _in_threads(work: Callable[[], None], threads: int, times: int) -> int:
-    """Call `work` this many times in each thread, all at the same time; return how often it failed."""
+    """Call `work` this many times in each thread, all at the same time; return how often it
+    failed.
+    """
     barrier = threading.Barrier(threads)
 
     def repeat() -> int:
@@ -123,18 +138,24 @@ PROCESS_SECONDS = 60.0
 PROCESS_TOLERANCE = 1e-5
 PROCESS_PAIRS = 20
 
-Trial = tuple[str, Callable[..., list[float]], tuple[Any, ...]]  # a start method, a function and its arguments
+# a start method, a function and its arguments
+Trial = tuple[str, Callable[..., list[float]], tuple[Any, ...]]
 
 
 def measure_processes(settings: Settings) -> list[Figure]:
-    """Start processes by every method, with an idle parent and a busy one: they score right or raise a clear error."""
+    """Start processes by every method, with an idle parent and a busy one: they score right or
+    raise a clear error.
+    """
     outcomes: Counter[str] = Counter()
     with BERTScorer(settings.minilm, device="cpu") as scorer, MicroBatcher(scorer) as batcher:
         expected = score_with(scorer)
         trials: list[Trial] = [
             ("fork", score_with, (scorer,)),
             ("fork", submit_to, (batcher,)),
-            *((method, score_with_own, (settings.minilm,)) for method in ("fork", "spawn", "forkserver")),
+            *(
+                (method, score_with_own, (settings.minilm,))
+                for method in ("fork", "spawn", "forkserver")
+            ),
             *((method, score_with, (scorer,)) for method in ("spawn", "forkserver")),
         ]
         for _ in range(settings.sizes.started_processes):
@@ -193,7 +214,9 @@ def _outcome(trial: Trial, expected: list[float]) -> str:
     return "right" if np.abs(np.array(answer) - expected).max() <= PROCESS_TOLERANCE else "wrong"
 
 
-def _send_result(sender: Connection, work: Callable[..., list[float]], arguments: tuple[Any, ...]) -> None:
+def _send_result(
+    sender: Connection, work: Callable[..., list[float]], arguments: tuple[Any, ...]
+) -> None:
     try:
         sender.send(work(*arguments))
     except BertScoreOnnxError:

@@ -38,17 +38,30 @@ class Server(Closeable):
     """`bertscore-onnx serve`."""
 
     def __init__(self, bundle: Path, *options: str, open_files: int | None = None) -> None:
-        """Start it with options of the command, and wait until it listens; raise `RuntimeError` if it does not.
+        """Start it with options of the command, and wait until it listens; raise `RuntimeError` if
+        it does not.
 
         `open_files` limits its files and sockets; by default the limit of this process holds.
         """
         self._log = tempfile.NamedTemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 -- close() closes it
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "bertscore_onnx", "serve", "--model", str(bundle), "--port", "0", *options],
+            [
+                sys.executable,
+                "-m",
+                "bertscore_onnx",
+                "serve",
+                "--model",
+                str(bundle),
+                "--port",
+                "0",
+                *options,
+            ],
             stdout=subprocess.DEVNULL,
             stderr=self._log,
             env=environment(),
-            preexec_fn=partial(setrlimit, RLIMIT_NOFILE, (open_files, open_files)) if open_files else None,
+            preexec_fn=partial(setrlimit, RLIMIT_NOFILE, (open_files, open_files))
+            if open_files
+            else None,
         )
         self.port = self._await_port()
 
@@ -58,7 +71,9 @@ class Server(Closeable):
             return client.get(path)
 
     def status(self, body: bytes, timeout: float = 60) -> int:
-        """Return the status of the answer to a request to score pairs, `CLOSED` if there is none."""
+        """Return the status of the answer to a request to score pairs, `CLOSED` if there is
+        none.
+        """
         try:
             with Client(self.port, timeout) as client:
                 return client.post(body)
@@ -67,11 +82,15 @@ class Server(Closeable):
 
     def metric(self, name: str) -> float:
         """Return a metric, summed over its labels; 0 if there is none yet."""
-        values = re.findall(rf"^{re.escape(name)}(?:{{.*}})? (\S+)$", self.get("/metrics"), flags=re.MULTILINE)
+        values = re.findall(
+            rf"^{re.escape(name)}(?:{{.*}})? (\S+)$", self.get("/metrics"), flags=re.MULTILINE
+        )
         return sum(map(float, values))
 
     def requests_left(self, limit: float) -> float:
-        """Wait up to `limit` seconds until no request is in progress; return how many there still are."""
+        """Wait up to `limit` seconds until no request is in progress; return how many there still
+        are.
+        """
         until = time.monotonic() + limit
         left = math.inf
         while left and time.monotonic() < until:
@@ -91,7 +110,9 @@ class Server(Closeable):
         return begun
 
     def wait(self, begun: float, limit: float) -> tuple[float, int | None]:
-        """Wait for the end; return the seconds since `begun` and the exit status, infinity and None after `limit`."""
+        """Wait for the end; return the seconds since `begun` and the exit status, infinity and None
+        after `limit`.
+        """
         try:
             status = self.process.wait(limit)
         except subprocess.TimeoutExpired:
@@ -123,7 +144,9 @@ class Client(Closeable):
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
 
     def post(self, body: bytes) -> int:
-        """Send a body to score; return the status, or raise `OSError` or `http.client.HTTPException`."""
+        """Send a body to score; return the status, or raise `OSError` or
+        `http.client.HTTPException`.
+        """
         self._connection.request("POST", SCORE, body, {"Content-Type": JSON})
         with contextlib.closing(self._connection.getresponse()) as response:
             response.read()
@@ -141,7 +164,9 @@ class Client(Closeable):
 
 
 class Watch(Closeable):
-    """Requests the server's health during a block, each time over a new connection, and reads its memory."""
+    """Requests the server's health during a block, each time over a new connection, and reads its
+    memory.
+    """
 
     def __init__(self, server: Server) -> None:
         """Start to watch."""
@@ -150,14 +175,20 @@ class Watch(Closeable):
         self._begun_mb = self._peak_mb = resident_mb(self._pid)
         self.slowest = 0.0  # seconds of the slowest answer of `/health/live`
         self.unanswered = 0  # requests for it without an answer
-        self._threads = [Background(self._probe, _PROBE_SECONDS), Background(self._sample, _SAMPLE_SECONDS)]
+        self._threads = [
+            Background(self._probe, _PROBE_SECONDS),
+            Background(self._sample, _SAMPLE_SECONDS),
+        ]
 
     def figures(self, statuses: Counter[int], permitted: tuple[int, ...] = ()) -> list[Figure]:
-        """Return the bounds that hold under any traffic, once it is over; `statuses` are those of its answers.
+        """Return the bounds that hold under any traffic, once it is over; `statuses` are those of
+        its answers.
 
         Errors 5xx other than the `permitted` ones are faults of the server.
         """
-        broken = sum(count for status, count in statuses.items() if status >= 500 and status not in permitted)
+        broken = sum(
+            count for status, count in statuses.items() if status >= 500 and status not in permitted
+        )
         besides = f" other than {' and '.join(map(str, permitted))}" if permitted else ""
         left = self._server.requests_left(SLOT_SECONDS)
         log = self._server.log()
@@ -179,9 +210,13 @@ class Watch(Closeable):
             thread.close()
 
     def _kept_mb(self) -> float:
-        """Return the growth of the server's memory by now; wait for `RETURN_SECONDS` if it is large."""
+        """Return the growth of the server's memory by now; wait for `RETURN_SECONDS` if it is
+        large.
+        """
         until = time.monotonic() + RETURN_SECONDS
-        while (kept := resident_mb(self._pid) - self._begun_mb) > KEPT_MB and time.monotonic() < until:
+        while (
+            kept := resident_mb(self._pid) - self._begun_mb
+        ) > KEPT_MB and time.monotonic() < until:
             time.sleep(_LOOK_SECONDS)
         return kept
 

@@ -28,7 +28,8 @@ class Sizes:
     attack_seconds: float = 2  # of each attack
     starved_seconds: float = 2  # of a polite client beside each kind of neighbour
     killed_rows: int = 20_000  # of the job that is killed
-    job_rows: int = 0  # of the job whose memory is compared with that of a tenth of its rows; 0 for none
+    # of the job whose memory is compared with that of a tenth of its rows; 0 for none
+    job_rows: int = 0
     rewritten_inputs: int = 6  # while a job runs
     mutated_files: int = 120  # that commands read
 
@@ -65,4 +66,5 @@ class Settings:
     sizes: Sizes
     tiny: Path  # a bundle of a random BERT, if the model does not matter
     minilm: Path  # a bundle of MiniLM, if the scores or the time they take matter
-    large: Path | None = None  # a bundle of roberta-large's size, whose tokens take long; None to leave it out
+    # a bundle of roberta-large's size, whose tokens take long; None to leave it out
+    large: Path | None = None

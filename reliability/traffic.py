@@ -1,4 +1,6 @@
-"""Traffic over plain sockets, for clients that do what no HTTP library does, and processes that produce it."""
+"""Traffic over plain sockets, for clients that do what no HTTP library does, and processes that
+produce it.
+"""
 
 import asyncio
 import json
@@ -30,13 +32,20 @@ _GRACE = 120.0  # seconds for a process to start, and to end in
 _STATUS = re.compile(rb"HTTP/1\.1 ([2-5]\d\d) ")
 
 Socket = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-Traffic = Callable[[int, float], Coroutine[None, None, Counter[int]]]  # at a port, for some seconds; its statuses
-Visit = Callable[[int, int], Coroutine[None, None, Iterable[int]]]  # with its number, at a port; its statuses
+# at a port, for some seconds; its statuses
+Traffic = Callable[[int, float], Coroutine[None, None, Counter[int]]]
+# with its number, at a port; its statuses
+Visit = Callable[[int, int], Coroutine[None, None, Iterable[int]]]
 
 
-def request_of(content: bytes, path: str = SCORE, media_type: str = JSON, *, close: bool = True) -> bytes:
+def request_of(
+    content: bytes, path: str = SCORE, media_type: str = JSON, *, close: bool = True
+) -> bytes:
     """Return a POST with this body; `close` requests the end of the connection after the answer."""
-    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {media_type}\r\nContent-Length: {len(content)}\r\n"
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {media_type}\r\nContent-Length: "
+        f"{len(content)}\r\n"
+    )
     return head.encode() + (b"Connection: close\r\n" if close else b"") + b"\r\n" + content
 
 
@@ -87,8 +96,12 @@ async def connected(port: int, *, receive_buffer: int | None = None) -> AsyncIte
             await writer.wait_closed()
 
 
-async def send_parts(writer: asyncio.StreamWriter, parts: Iterable[bytes], pause: float = 0.0) -> None:
-    """Write parts no faster than the server reads them; raise `OSError` if it has closed the connection."""
+async def send_parts(
+    writer: asyncio.StreamWriter, parts: Iterable[bytes], pause: float = 0.0
+) -> None:
+    """Write parts no faster than the server reads them; raise `OSError` if it has closed the
+    connection.
+    """
     for part in parts:
         for start in range(0, len(part), BLOCK):
             writer.write(part[start : start + BLOCK])
@@ -98,7 +111,9 @@ async def send_parts(writer: asyncio.StreamWriter, parts: Iterable[bytes], pause
 
 @asynccontextmanager
 async def meanwhile(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
-    """Run a coroutine beside the block and cancel it at the end; its errors are ignored, for the reader sees them."""
+    """Run a coroutine beside the block and cancel it at the end; its errors are ignored, for the
+    reader sees them.
+    """
     task = asyncio.ensure_future(work)
     try:
         yield
@@ -123,11 +138,14 @@ class Exchange:
     pause: float = 0.0  # seconds after each part
     ending: Ending = Ending.WAIT
     answers: int = 0  # to wait for; 0 to wait until the server closes the connection
-    may_stay_open: bool = False  # if there is an answer and all is sent, the end of the connection need not come
+    # if there is an answer and all is sent, the end of the connection need not come
+    may_stay_open: bool = False
 
 
 async def play(exchange: Exchange, port: int, limit: float = 60.0) -> list[int]:
-    """Play an exchange; return the statuses of its answers, or `NEVER` if neither they nor the end came in time."""
+    """Play an exchange; return the statuses of its answers, or `NEVER` if neither they nor the end
+    came in time.
+    """
     content, all_sent = bytearray(), asyncio.Event()
 
     async def send_all(writer: asyncio.StreamWriter) -> None:
@@ -139,7 +157,11 @@ async def play(exchange: Exchange, port: int, limit: float = 60.0) -> list[int]:
             writer.transport.abort()
 
     try:
-        async with asyncio.timeout(limit), connected(port) as (reader, writer), meanwhile(send_all(writer)):
+        async with (
+            asyncio.timeout(limit),
+            connected(port) as (reader, writer),
+            meanwhile(send_all(writer)),
+        ):
             while block := await reader.read(BLOCK):
                 content += block
                 if 0 < exchange.answers <= len(statuses_in(content)):
@@ -165,8 +187,12 @@ def statuses_in(content: bytes | bytearray) -> list[int]:
     return [int(status) for status in _STATUS.findall(content)]
 
 
-async def crowd(visit: Visit, clients: int, port: int, seconds: float, *, once: bool = False) -> Counter[int]:
-    """Let clients visit a server together, each again and again or `once`; count the statuses of the answers."""
+async def crowd(
+    visit: Visit, clients: int, port: int, seconds: float, *, once: bool = False
+) -> Counter[int]:
+    """Let clients visit a server together, each again and again or `once`; count the statuses of
+    the answers.
+    """
     statuses: Counter[int] = Counter()
 
     async def client(first: int) -> None:

@@ -1,1 +1,3 @@
-"""Tables of papers, made again by the public functions of the library: README.md beside this file lists them."""
+"""Tables of papers, made again by the public functions of the library: README.md beside this file
+lists them.
+"""

@@ -1,15 +1,17 @@
-"""What BERTScore cannot see: how often a reference that was made wrong scores higher than a real output.
+"""What BERTScore cannot see: how often a reference that was made wrong scores higher than a real
+output.
 
-Karpinska et al., "DEMETR", EMNLP 2022, and Hanna and Bojar, WMT21, test metrics with such edits. Each edit is applied
-to every English reference that it can change: "not" put in or taken out, a number times ten, a name of another
-reference in place of one, the parts around the first comma exchanged, and the first half of the words alone.
+Karpinska et al., "DEMETR", EMNLP 2022, and Hanna and Bojar, WMT21, test metrics with such edits.
+Each edit is applied to every English reference that it can change: "not" put in or taken out, a
+number times ten, a name of another reference in place of one, the parts around the first comma
+exchanged, and the first half of the words alone.
 
     python -m reproduce.blind_spots TABLE --model BUNDLE
 
-TABLE is TSV, without quoting, or CSV, with the columns `reference` and `candidate`, the output of a real system. For
-each edit there are the number of references, and by metric the mean score of the edited references against the
-originals, that of the outputs, and the share of references whose edit scores higher than the output, with its 95 %
-interval (Clopper and Pearson).
+TABLE is TSV, without quoting, or CSV, with the columns `reference` and `candidate`, the output of a
+real system. For each edit there are the number of references, and by metric the mean score of the
+edited references against the originals, that of the outputs, and the share of references whose edit
+scores higher than the output, with its 95 % interval (Clopper and Pearson).
 """
 
 import argparse
@@ -54,7 +56,9 @@ def number(text: str) -> str | None:
 
 
 def names(text: str) -> list[str]:
-    """Return capitalised words within sentences; of several in a row the last, usually the surname."""
+    """Return capitalised words within sentences; of several in a row the last, usually the
+    surname.
+    """
     return re.findall(r"(?<=[\w,] )(?:[A-Z]\w+ )*([A-Z]\w{2,})\b(?! [A-Z])", text)
 
 
@@ -69,7 +73,9 @@ def order(text: str) -> str | None:
     match = re.fullmatch(r"(.+?), (.+?)([.!?\"”']*)", text)
     if not match or min(len(part.split()) for part in match.groups()[:2]) < 3:
         return None
-    return _changed(f"{match[2][0].upper()}{match[2][1:]}, {match[1][0].lower()}{match[1][1:]}{match[3]}", text)
+    return _changed(
+        f"{match[2][0].upper()}{match[2][1:]}, {match[1][0].lower()}{match[1][1:]}{match[3]}", text
+    )
 
 
 def half(text: str) -> str | None:
@@ -81,10 +87,16 @@ def half(text: str) -> str | None:
 def edits_of(references: Sequence[str]) -> dict[str, list[str | None]]:
     """Return by kind of edit every reference made wrong; None where it has nothing to edit."""
     own = [names(text) for text in references]
-    edits: Mapping[str, Edit] = {"negation": negation, "number": number, "order": order, "half": half}
+    edits: Mapping[str, Edit] = {
+        "negation": negation,
+        "number": number,
+        "order": order,
+        "half": half,
+    }
     edited = {kind: [edit(text) for text in references] for kind, edit in edits.items()}
     edited["name"] = [
-        name(text, chain.from_iterable([*own[at + 1 :], *own[:at]])) for at, text in enumerate(references)
+        name(text, chain.from_iterable([*own[at + 1 :], *own[:at]]))
+        for at, text in enumerate(references)
     ]
     return edited
 
@@ -102,25 +114,44 @@ def share(edits: Floats, outputs: Floats) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print a table for each edit."""
-    parser = argparse.ArgumentParser(prog="python -m reproduce.blind_spots", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m reproduce.blind_spots", description=__doc__.partition("\n")[0]
+    )
     parser.add_argument("file", type=Path)
     parser.add_argument("--model", required=True)
     options = parser.parse_args(arguments)
     is_tsv = options.file.suffix == ".tsv"
     with options.file.open(encoding="utf-8", newline="") as file:
-        table = [*(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE) if is_tsv else csv.DictReader(file))]
-    references, outputs = ([row[column].strip() for row in table] for column in ("reference", "candidate"))
+        table = [
+            *(
+                csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+                if is_tsv
+                else csv.DictReader(file)
+            )
+        ]
+    references, outputs = (
+        [row[column].strip() for row in table] for column in ("reference", "candidate")
+    )
     with BERTScorer(options.model) as plain, plain.with_idf(True, references) as weighted:
         for kind, edited in edits_of(references).items():
-            rows = [at for at, text in enumerate(edited) if text is not None and outputs[at] != references[at]]
+            rows = [
+                at
+                for at, text in enumerate(edited)
+                if text is not None and outputs[at] != references[at]
+            ]
             if not rows:
                 print(f"{kind}: no reference to edit\n")
                 continue
             systems = [[texts[at] or "" for at in rows] for texts in (edited, outputs)]
-            score = partial(score_systems, candidates=systems, references=[[references[at] for at in rows]] * 2)
+            score = partial(
+                score_systems, candidates=systems, references=[[references[at] for at in rows]] * 2
+            )
             scores = score([*BERTSCORE.values(), "chrf"], scorer=plain)
             by_name = {f"BERTScore {value}": scores[metric] for value, metric in BERTSCORE.items()}
-            by_name |= {"BERTScore F, idf": score(["bertscore"], scorer=weighted)["bertscore"], "chrF": scores["chrf"]}
+            by_name |= {
+                "BERTScore F, idf": score(["bertscore"], scorer=weighted)["bertscore"],
+                "chrF": scores["chrf"],
+            }
             cells = {}
             for title, metric in by_name.items():
                 of_edits, of_outputs = np.asarray(metric.segment)
@@ -129,7 +160,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     f"{of_outputs.mean():.3f}",
                     f"  {share(of_edits, of_outputs)}",
                 )
-            print_table(f"{kind}, {len(rows)} references", ("edits", "outputs", "  edits above"), cells)
+            print_table(
+                f"{kind}, {len(rows)} references", ("edits", "outputs", "  edits above"), cells
+            )
             print()
     return 0
 

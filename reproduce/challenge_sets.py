@@ -1,13 +1,15 @@
 """Whether metrics detect errors: the three conditions of a challenge set, by linguistic category.
 
-Hanna and Bojar, "A Fine-Grained Analysis of BERTScore", WMT 2021, section 4, on TQ-AutoTest (Macketanz et al., 2018).
-y is the reference, y' another good translation, b a bad one: (i) the mean of F(y, y'); (ii) the share of examples with
-F(y, y') > F(y, b) for every b; (iii) those with F(y, b_i) > F(y, b_j) for every b_i listed before b_j. A tie is wrong.
+Hanna and Bojar, "A Fine-Grained Analysis of BERTScore", WMT 2021, section 4, on TQ-AutoTest
+(Macketanz et al., 2018). y is the reference, y' another good translation, b a bad one: (i) the mean
+of F(y, y'); (ii) the share of examples with F(y, y') > F(y, b) for every b; (iii) those with F(y,
+b_i) > F(y, b_j) for every b_i listed before b_j. A tie is wrong.
 
     python -m reproduce.challenge_sets TQ/Auswahl_Test-Suite_De-En_Publish.txt --model BUNDLE
 
-The first correct translation is the reference; categories of fewer than 5 examples are not shown, and count in the
-whole. BLEU has no smoothing, as the paper's (36.2 % there). Expected of all examples, in %:
+The first correct translation is the reference; categories of fewer than 5 examples are not shown,
+and count in the whole. BLEU has no smoothing, as the paper's (36.2 % there). Expected of all
+examples, in %:
 
 Auswahl_Test-Suite_De-En_Publish.txt, all: 195, 163, 142 examples
                              i        ii       iii
@@ -55,7 +57,11 @@ def read_examples(path: Path) -> list[Example]:
     found = []
     for row in rows:
         good, bad = (
-            [text for name, text in zip(header, row, strict=False) if name.startswith(kind) and text.strip()]
+            [
+                text
+                for name, text in zip(header, row, strict=False)
+                if name.startswith(kind) and text.strip()
+            ]
             for kind in ("Correct", "Incorrect")
         )
         if good:
@@ -64,7 +70,9 @@ def read_examples(path: Path) -> list[Example]:
 
 
 def outcomes(good: Sequence[Floats], bad: Sequence[Floats]) -> Floats:
-    """Return the value of each condition for each example, (examples, 3): a mean, then 0 or 1; NaN without one."""
+    """Return the value of each condition for each example, (examples, 3): a mean, then 0 or 1; NaN
+    without one.
+    """
     found = np.full((len(good), 3), np.nan)
     for row, of_good, of_bad in zip(found, good, bad, strict=True):
         if len(of_good):
@@ -78,7 +86,9 @@ def outcomes(good: Sequence[Floats], bad: Sequence[Floats]) -> Floats:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the conditions of each metric over all examples, and by category."""
-    parser = argparse.ArgumentParser(prog="python -m reproduce.challenge_sets", description="Conditions i, ii and iii.")
+    parser = argparse.ArgumentParser(
+        prog="python -m reproduce.challenge_sets", description="Conditions i, ii and iii."
+    )
     parser.add_argument("file", type=Path)
     parser.add_argument("--model")
     options = parser.parse_args(arguments)
@@ -87,7 +97,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     references = [one.reference for one in examples for _ in (*one.good, *one.bad)]
     ends = np.cumsum([len(side) for one in examples for side in (one.good, one.bad)])[:-1]
     conditions = {}
-    for name, metric in {**METRICS, **({"BERTScore": {"bertscore": {}}} if options.model else {})}.items():
+    for name, metric in {
+        **METRICS,
+        **({"BERTScore": {"bertscore": {}}} if options.model else {}),
+    }.items():
         scorer = BERTScorer(options.model) if name == "BERTScore" else None
         [scores] = score_systems(metric, [candidates], [references], scorer=scorer).values()
         sides = np.split(np.asarray(scores.segment)[0], ends)
@@ -106,7 +119,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 )
                 for name, of in conditions.items()
             }
-            title = f"{options.file.name}, {category or 'all'}: {', '.join(map(str, counts))} examples"
+            title = (
+                f"{options.file.name}, {category or 'all'}: {', '.join(map(str, counts))} examples"
+            )
             status |= print_table(title, ("i", "ii", "iii"), rows, __doc__)
     return status
 

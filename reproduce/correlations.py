@@ -1,7 +1,7 @@
 """Runs `tune-layers` on many models and human judgements, and writes docs/which_encoder.md.
 
-Each model, precision and set of judgements has a small file of results, which is kept until it is deleted: a run
-computes those that are missing, and writes the page from all of them.
+Each model, precision and set of judgements has a small file of results, which is kept until it is
+deleted: a run computes those that are missing, and writes the page from all of them.
 """
 
 import argparse
@@ -26,7 +26,14 @@ from harness.models import Models
 from harness.processes import ROOT, ChildError, call_in_child
 from harness.results import BEGIN, END, machine_facts
 from reproduce.encoder_page import Record, described, write_page
-from reproduce.layer_correlation import JudgementSet, Part, correlate_layers, export_bundle, measure_best, read_set
+from reproduce.layer_correlation import (
+    JudgementSet,
+    Part,
+    correlate_layers,
+    export_bundle,
+    measure_best,
+    read_set,
+)
 from reproduce.summaries import (
     ORIGIN,
     Summaries,
@@ -48,16 +55,27 @@ SETS = {
         Part("he-en", "mqm", "refB"),
     ),
 }
-"""The sets without `--set`: environment variables with their paths; titles, origins, and the part in use."""
+"""The sets without `--set`: environment variables with their paths; titles, origins, and the part
+in use.
+"""
 SUMMEVAL = "SUMMEVAL"
 """The environment variable with the path of SummEval."""
 
 MINILM = "all-MiniLM-L6-v2"
 MODELS = (
     MINILM,
-    *("roberta-base", "roberta-large", "microsoft/deberta-large-mnli", "microsoft/deberta-xlarge-mnli"),
+    *(
+        "roberta-base",
+        "roberta-large",
+        "microsoft/deberta-large-mnli",
+        "microsoft/deberta-xlarge-mnli",
+    ),
     *("microsoft/deberta-v3-large", "microsoft/mpnet-base", "facebook/data2vec-text-base"),
-    *("answerdotai/ModernBERT-base", "answerdotai/ModernBERT-large", "Alibaba-NLP/gte-modernbert-base"),
+    *(
+        "answerdotai/ModernBERT-base",
+        "answerdotai/ModernBERT-large",
+        "Alibaba-NLP/gte-modernbert-base",
+    ),
     *(
         "bert-base-multilingual-cased",
         "xlm-roberta-base",
@@ -65,8 +83,17 @@ MODELS = (
         "google/rembert",
         "jhu-clsp/mmBERT-base",
     ),
-    *("sentence-transformers/LaBSE", "BAAI/bge-m3", "intfloat/multilingual-e5-large", "EuroBERT/EuroBERT-210m"),
-    *("ibm-granite/granite-embedding-278m-multilingual", "google/embeddinggemma-300m", "Qwen/Qwen3-Embedding-0.6B"),
+    *(
+        "sentence-transformers/LaBSE",
+        "BAAI/bge-m3",
+        "intfloat/multilingual-e5-large",
+        "EuroBERT/EuroBERT-210m",
+    ),
+    *(
+        "ibm-granite/granite-embedding-278m-multilingual",
+        "google/embeddinggemma-300m",
+        "Qwen/Qwen3-Embedding-0.6B",
+    ),
 )
 """The models without `--model`: those that people ask for."""
 
@@ -79,7 +106,9 @@ GivenSet = tuple[str, str, str, Part | None]
 
 @dataclass(frozen=True)
 class Model:
-    """A model, and where it comes from: a name of the hub, a folder of `save_pretrained`, or a bundle."""
+    """A model, and where it comes from: a name of the hub, a folder of `save_pretrained`, or a
+    bundle.
+    """
 
     name: str
     source: str
@@ -96,7 +125,9 @@ class Model:
         return wanted[:1]
 
     def bundle(self, precision: Precision, num_layers: int | None, folder: Path) -> Path:
-        """Return a bundle at a layer, or of all layers for None, which is exported into the folder."""
+        """Return a bundle at a layer, or of all layers for None, which is exported into the
+        folder.
+        """
         if self.is_bundle:
             if not read_manifest(Path(self.source)).all_layers:
                 raise ExportError("This bundle holds one layer. Export it with --all-layers.")
@@ -104,7 +135,16 @@ class Model:
         output = folder / f"{precision}-{'all' if num_layers is None else num_layers}"
         if not output.is_dir():
             offline = os.environ.get("HF_HUB_OFFLINE", "0")
-            call_in_child(export_bundle, self.source, self.name, precision, num_layers, output, offline, limit=LIMIT)
+            call_in_child(
+                export_bundle,
+                self.source,
+                self.name,
+                precision,
+                num_layers,
+                output,
+                offline,
+                limit=LIMIT,
+            )
         return output
 
 
@@ -131,37 +171,55 @@ class Run:
 
     def measure(self, model: Model, precision: Precision, sets: Sequence[AnySet]) -> None:
         """Measure a model on every set, unless the results are there."""
-        records = [(self._record(judgements, model.name, precision), judgements) for judgements in sets]
-        missing = [(record, judgements) for record, judgements in records if not self._is_kept(record)]
+        records = [
+            (self._record(judgements, model.name, precision), judgements) for judgements in sets
+        ]
+        missing = [
+            (record, judgements) for record, judgements in records if not self._is_kept(record)
+        ]
         with TemporaryDirectory(prefix=".bundles-", dir=self._output) as folder:
             for record, judgements in missing:
                 try:
                     self._store(record, **self._figures(model, record, judgements, Path(folder)))
                 except FAULTS as error:
                     reason = error.reason if isinstance(error, ChildError) else one_line(error)
-                    hidden = {repr(model.source): "the model", model.source: model.name, folder: "the bundle"}
+                    hidden = {
+                        repr(model.source): "the model",
+                        model.source: model.name,
+                        folder: "the bundle",
+                    }
                     for text, shown in hidden.items():
                         reason = reason.replace(text, shown)
                     self._store(record, reason=reason[:500])
 
-    def _figures(self, model: Model, record: Record, judgements: AnySet, folder: Path) -> dict[str, Any]:
+    def _figures(
+        self, model: Model, record: Record, judgements: AnySet, folder: Path
+    ) -> dict[str, Any]:
         """Return the figures of a model on one set."""
         precision: Any = record.precision
         bundle = model.bundle(precision, None, folder)
         facts: dict[str, Any] = {"max_length": read_manifest(bundle).max_length}
         if isinstance(judgements, Summaries):
-            facts["agreements"] = call_in_child(correlate_summaries, bundle, judgements, self._device, limit=LIMIT)
+            facts["agreements"] = call_in_child(
+                correlate_summaries, bundle, judgements, self._device, limit=LIMIT
+            )
             return facts
-        tuning = facts["tuning"] = call_in_child(correlate_layers, bundle, judgements, self._device, limit=LIMIT)
+        tuning = facts["tuning"] = call_in_child(
+            correlate_layers, bundle, judgements, self._device, limit=LIMIT
+        )
         cut = model.bundle(precision, tuning["best_layer"], folder)
-        facts["best"] = call_in_child(measure_best, cut, tuning, judgements, self._device, limit=LIMIT)
+        facts["best"] = call_in_child(
+            measure_best, cut, tuning, judgements, self._device, limit=LIMIT
+        )
         return facts
 
     def _record(self, judgements: AnySet, model: str, precision: str) -> Record:
         """Return a result without its figures."""
         facts: dict[str, Any] = {"origin": ORIGIN, "of_summaries": True}
         if not isinstance(judgements, Summaries):
-            facts = {name: getattr(judgements, name) for name in ("origin", "left_out", "has_documents")}
+            facts = {
+                name: getattr(judgements, name) for name in ("origin", "left_out", "has_documents")
+            }
         return Record(judgements.title, model, precision, machine=self._machine, **facts)
 
     def _is_kept(self, record: Record) -> bool:
@@ -175,7 +233,10 @@ class Run:
 
     def _store(self, record: Record, **facts: Any) -> None:
         record = msgspec.structs.replace(record, made=time.strftime("%Y-%m-%d %H:%M"), **facts)
-        replace_whole(self._file_of(record), msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
+        replace_whole(
+            self._file_of(record),
+            msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n",
+        )
         print(f"{described(record)}: {record.reason or 'measured'}", file=sys.stderr, flush=True)
 
 
@@ -196,13 +257,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     given = options.set or [*_sets_of_environment()]
-    if not options.page.is_file() or not {BEGIN, END} <= {*options.page.read_text(encoding="utf-8").split("\n")}:
-        parser.error(f"{options.page} is no page with the marks {BEGIN} and {END}, between which the tables go.")
+    if not options.page.is_file() or not {BEGIN, END} <= {
+        *options.page.read_text(encoding="utf-8").split("\n")
+    }:
+        parser.error(
+            f"{options.page} is no page with the marks {BEGIN} and {END}, between which the "
+            "tables go."
+        )
     options.output.mkdir(parents=True, exist_ok=True)
     if not options.page_only:
         run = Run(options.output, options.device)
         _measure_all(run, options, given)
-    records = [record for file in sorted(options.output.glob("*.json")) if (record := read_record(file))]
+    records = [
+        record for file in sorted(options.output.glob("*.json")) if (record := read_record(file))
+    ]
     if all(record.reason for record in records):
         print(f"Nothing is measured, so {options.page} stays as it is.", file=sys.stderr)
         return 1
@@ -212,7 +280,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _measure_all(run: Run, options: argparse.Namespace, given: Sequence[GivenSet]) -> None:
-    sets = [read_summaries(one[0], one[2]) if is_summaries(one[2]) else read_set(*one) for one in given]
+    sets = [
+        read_summaries(one[0], one[2]) if is_summaries(one[2]) else read_set(*one) for one in given
+    ]
     for judgements in sets:
         run.note_set(judgements)
     usable = [judgements for judgements in sets if not judgements.reason]
@@ -247,20 +317,26 @@ def _parser() -> argparse.ArgumentParser:
         type=_model,
         action="append",
         metavar="[NAME=]MODEL",
-        help="a model's name, a folder of `save_pretrained`, or a bundle of all layers; may be given several times "
-        "(default: a list of models that people ask for)",
+        help="a model's name, a folder of `save_pretrained`, or a bundle of all layers; may be "
+        "given several times (default: a list of models that people ask for)",
     )
     parser.add_argument(
         "--set",
         type=_titled_path,
         action="append",
         metavar="TITLE=PATH",
-        help="human judgements: a folder in the layout of mt-metrics-eval, a table as `meta` reads it, or the data.pkl "
-        "of SummEval; may be given several times (default: the paths in $WMT16, $WMT23 and $SUMMEVAL)",
+        help="human judgements: a folder in the layout of mt-metrics-eval, a table as `meta` reads "
+        "it, or the data.pkl of SummEval; may be given several times (default: the paths in "
+        "$WMT16, $WMT23 and $SUMMEVAL)",
     )
     precisions = get_args(Precision)
     parser.add_argument(
-        "--precision", nargs="+", choices=precisions, default=["fp32"], metavar="P", help="default: fp32"
+        "--precision",
+        nargs="+",
+        choices=precisions,
+        default=["fp32"],
+        metavar="P",
+        help="default: fp32",
     )
     parser.add_argument("--device", default="cpu", help="as `score` has it (default: cpu)")
     parser.add_argument(
@@ -271,9 +347,17 @@ def _parser() -> argparse.ArgumentParser:
         help="of the results",
     )
     parser.add_argument(
-        "--page", type=Path, default=ROOT / "docs" / "which_encoder.md", metavar="FILE", help="the page to write"
+        "--page",
+        type=Path,
+        default=ROOT / "docs" / "which_encoder.md",
+        metavar="FILE",
+        help="the page to write",
     )
-    parser.add_argument("--page-only", action="store_true", help="write the page from the results, and measure nothing")
+    parser.add_argument(
+        "--page-only",
+        action="store_true",
+        help="write the page from the results, and measure nothing",
+    )
     return parser
 
 

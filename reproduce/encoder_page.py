@@ -14,11 +14,18 @@ from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS, SEED, boot
 from harness.results import table, with_figures
 
 MEAN = "mean"
-MEASURES = {"pearson": "Pearson's r", "kendall": "Kendall's τ_b", "acc_eq": "acc\\*_eq", "spa": "SPA"}
+MEASURES = {
+    "pearson": "Pearson's r",
+    "kendall": "Kendall's τ_b",
+    "acc_eq": "acc\\*_eq",
+    "spa": "SPA",
+}
 """Names in `meta`, and on the page."""
 
 KENDALL, PEARSON, OF_SYSTEMS, PEARSON_OF_SYSTEMS = (
-    f"{level} {coefficient}" for level in ("summary", "system") for coefficient in ("kendall", "pearson")
+    f"{level} {coefficient}"
+    for level in ("summary", "system")
+    for coefficient in ("kendall", "pearson")
 )
 PEER = "chrF3++"
 """The metric that others are compared with: EuroEval took it instead of BERTScore."""
@@ -54,7 +61,8 @@ class Agreement(msgspec.Struct, frozen=True):
     layer: int | None
     aspects: dict[str, dict[str, float | None]]  # by aspect and measure
     means: dict[str, Value]  # over the aspects
-    within: dict[str, list[float | None]]  # τ_b within each article, by aspect; None where annotators' scores are alike
+    # τ_b within each article, by aspect; None where annotators' scores are alike
+    within: dict[str, list[float | None]]
 
 
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -77,7 +85,9 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def kendall(human: Floats, metric: Floats) -> Measure:
-    """Return Kendall's τ_b of two rows of scores, NaN where nobody judged; where r has no value, the same reason."""
+    """Return Kendall's τ_b of two rows of scores, NaN where nobody judged; where r has no value,
+    the same reason.
+    """
     measure, is_judged = correlate_pairs(human, metric), ~np.isnan(human)
     if measure.value is None:
         return measure
@@ -119,15 +129,21 @@ def _by(records: Iterable[Record], field: str) -> dict[str, list[Record]]:
 
 
 def _machines(measured: Iterable[Record], judged: Sequence[Record]) -> Iterator[str]:
-    """Yield the facts of each machine, and whether it was busy when the speeds at a glance were measured."""
+    """Yield the facts of each machine, and whether it was busy when the speeds at a glance were
+    measured.
+    """
     groups: dict[str, list[Record]] = {}
     for record in measured:
-        facts = "; ".join(f"{name}: {value}" for name, value in record.machine.items() if name != LOAD)
+        facts = "; ".join(
+            f"{name}: {value}" for name, value in record.machine.items() if name != LOAD
+        )
         groups.setdefault(facts, []).append(record)
     for facts, group in groups.items():
         days = ", ".join(sorted({record.made.partition(" ")[0] for record in group}))
         yield f"Measured {days}. Machine: {facts}."
-    if any(_was_busy(record.machine) for record in judged if record.judgements == judged[0].judgements):
+    if any(
+        _was_busy(record.machine) for record in judged if record.judgements == judged[0].judgements
+    ):
         yield BUSY
 
 
@@ -137,9 +153,14 @@ def _was_busy(machine: Mapping[str, str]) -> bool:
 
 
 def _at_a_glance(judged: Sequence[Record], summaries: Sequence[Record]) -> str:
-    """Return a row for each model and precision: size and speed on the first set, and agreement on all sets."""
+    """Return a row for each model and precision: size and speed on the first set, and agreement on
+    all sets.
+    """
     sets = [*_by(judged, "judgements")]
-    found = {(record.model, record.precision, record.judgements): record for record in [*judged, *summaries]}
+    found = {
+        (record.model, record.precision, record.judgements): record
+        for record in [*judged, *summaries]
+    }
     titles = [*sets, *_by(summaries, "judgements")]
     rows = []
     for model, precision in dict.fromkeys((record.model, record.precision) for record in judged):
@@ -160,7 +181,9 @@ def _costs(record: Record) -> Sequence[str]:
 
 
 def _at_its_layer(record: Record | None, judged: Sequence[Record]) -> str:
-    """Return a model's agreement with a set, and its layer: r, or τ_b with the first kind of reference of summaries."""
+    """Return a model's agreement with a set, and its layer: r, or τ_b with the first kind of
+    reference of summaries.
+    """
     if record is None:
         return "-"
     if not record.of_summaries:
@@ -171,12 +194,25 @@ def _at_its_layer(record: Record | None, judged: Sequence[Record]) -> str:
 
 
 def _of_set(records: Sequence[Record]) -> Iterator[str]:
-    """Yield a set, and the measures of all models at their best layers, in fp32 where that was measured."""
+    """Yield a set, and the measures of all models at their best layers, in fp32 where that was
+    measured.
+    """
     records = _in_fp32(records)
     yield f"## {records[0].judgements}"
     yield _set_in_words(records[0])
-    names = [name for name in MEASURES if any(_at_best(record, name).value is not None for record in records)]
-    header = ("model", "precision", "layer", "perhaps as good", "gain", *(MEASURES[name] for name in names))
+    names = [
+        name
+        for name in MEASURES
+        if any(_at_best(record, name).value is not None for record in records)
+    ]
+    header = (
+        "model",
+        "precision",
+        "layer",
+        "perhaps as good",
+        "gain",
+        *(MEASURES[name] for name in names),
+    )
     ordered = sorted(records, key=lambda record: -record.tuning["best_pearson"])
     yield table(header, [_overview(record, names) for record in ordered])
 
@@ -184,19 +220,35 @@ def _of_set(records: Sequence[Record]) -> Iterator[str]:
 def _in_fp32(records: Sequence[Record]) -> list[Record]:
     """Return the records without reduced precision of models that were also measured in fp32."""
     in_fp32 = {record.model for record in records if record.precision == "fp32"}
-    return [record for record in records if record.precision in ("", "fp32") or record.model not in in_fp32]
+    return [
+        record
+        for record in records
+        if record.precision in ("", "fp32") or record.model not in in_fp32
+    ]
 
 
 def _set_in_words(record: Record) -> str:
-    counts = {name: of for name, of in record.tuning["language_pairs"].items() if not of["left_out"]}
+    counts = {
+        name: of for name, of in record.tuning["language_pairs"].items() if not of["left_out"]
+    }
     languages = ", ".join(f"{name} {of['n']:,}" for name, of in counts.items())
-    units = f"{sum(of['units'] for of in counts.values()):,} {'documents' if record.has_documents else 'segments'}"
-    parts = [f"{sum(of['n'] for of in counts.values()):,} judged outputs ({languages}); intervals draw {units}."]
+    units = (
+        f"{sum(of['units'] for of in counts.values()):,} "
+        f"{'documents' if record.has_documents else 'segments'}"
+    )
+    parts = [
+        f"{sum(of['n'] for of in counts.values()):,} judged outputs ({languages}); intervals draw "
+        f"{units}."
+    ]
     if min(of["units"] for of in counts.values()) < MIN_UNITS:
         parts.append(f"**Fewer than {MIN_UNITS} are too few: the intervals are too narrow.**")
     if record.origin:
         parts.append(f"Source: {record.origin}.")
-    unjudged = [f"{name} ({of['left_out']})" for name, of in record.tuning["language_pairs"].items() if of["left_out"]]
+    unjudged = [
+        f"{name} ({of['left_out']})"
+        for name, of in record.tuning["language_pairs"].items()
+        if of["left_out"]
+    ]
     if left_out := [*record.left_out, *unjudged]:
         parts.append(f"Left out: {', '.join(left_out)}.")
     return " ".join(parts)
@@ -207,14 +259,23 @@ def _overview(record: Record, names: Sequence[str]) -> Sequence[str]:
     layer = f"{tuning['best_layer']} of {len(tuning['layers']) - 1}"
     others = ", ".join(map(str, tuning["not_worse"])) or "none"
     gain = "-" if tuning["optimism"] is None else f"{tuning['optimism']:.3f}"
-    return record.model, record.precision, layer, others, gain, *(_cell(_at_best(record, name)) for name in names)
+    return (
+        record.model,
+        record.precision,
+        layer,
+        others,
+        gain,
+        *(_cell(_at_best(record, name)) for name in names),
+    )
 
 
 # Summaries.
 
 
 def _of_summaries(records: Sequence[Record], judged: Sequence[Record]) -> Iterator[str]:
-    """Yield a table of all metrics: τ_b within articles with each kind of reference, and how far above the peer's."""
+    """Yield a table of all metrics: τ_b within articles with each kind of reference, and how far
+    above the peer's.
+    """
     yield f"## {records[0].judgements}"
     yield f"Source: {records[0].origin}."
     metrics: dict[str, dict[str, Agreement]] = {}
@@ -222,10 +283,16 @@ def _of_summaries(records: Sequence[Record], judged: Sequence[Record]) -> Iterat
         layer = _layer_for_summaries(record, judged)
         for one in record.agreements:
             if one.layer == layer:
-                name = one.metric if layer is None else f"{one.metric} of {record.model}, layer {layer}"
+                name = (
+                    one.metric
+                    if layer is None
+                    else f"{one.metric} of {record.model}, layer {layer}"
+                )
                 metrics.setdefault(name, {})[one.reference] = one
     kinds = [*dict.fromkeys(kind for of_metric in metrics.values() for kind in of_metric)]
-    ordered = sorted(metrics.items(), key=lambda item: -(item[1][kinds[0]].means[KENDALL].value or 0))
+    ordered = sorted(
+        metrics.items(), key=lambda item: -(item[1][kinds[0]].means[KENDALL].value or 0)
+    )
     peer = metrics.get(PEER, ordered[0][1])
     rows = []
     for name, of_kind in ordered:
@@ -239,7 +306,9 @@ def _of_summaries(records: Sequence[Record], judged: Sequence[Record]) -> Iterat
 
 
 def _layer_for_summaries(record: Record, judged: Sequence[Record]) -> int | None:
-    """Return the layer that is best on the first set of translations, or else here; None without layers."""
+    """Return the layer that is best on the first set of translations, or else here; None without
+    layers.
+    """
     of_f1 = [one for one in record.agreements if one.metric == "F" and one.layer is not None]
     for other in judged:
         if of_f1 and (other.model, other.precision) == (record.model, record.precision):
@@ -249,19 +318,25 @@ def _layer_for_summaries(record: Record, judged: Sequence[Record]) -> int | None
 
 
 def _ahead(one: Agreement, peer: Agreement) -> str:
-    """Return by how much the mean τ_b is above that of another metric, with an interval from the same articles."""
-    first, other = (np.array([*of.within.values()], dtype=np.float64) for of in (one, peer))  # (aspects, articles)
+    """Return by how much the mean τ_b is above that of another metric, with an interval from the
+    same articles.
+    """
+    # (aspects, articles)
+    first, other = (np.array([*of.within.values()], dtype=np.float64) for of in (one, peer))
     low, high = interval_of_mean(first - other)
     ahead = float(np.nanmean(first - other, axis=1).mean())
     return f"{ahead:+.3f} ({_signed(low)} to {_signed(high)})"
 
 
 def interval_of_mean(values: Floats) -> tuple[float, float]:
-    """Return the 95 % interval of the mean over articles and then aspects, (aspects, articles), NaN for no value."""
+    """Return the 95 % interval of the mean over articles and then aspects, (aspects, articles), NaN
+    for no value.
+    """
     has_value = ~np.isnan(values)
     known = np.where(has_value, values, 0)
     means = [
-        np.einsum("ra,pa->rp", counts, known) / np.maximum(np.einsum("ra,pa->rp", counts, has_value), 1)
+        np.einsum("ra,pa->rp", counts, known)
+        / np.maximum(np.einsum("ra,pa->rp", counts, has_value), 1)
         for counts in bootstrap_counts(np.random.default_rng(SEED), values.shape[-1], RESAMPLES)
     ]
     low, high = np.quantile(np.concatenate(means).mean(axis=1), [0.025, 0.975])
@@ -280,7 +355,11 @@ def _at_best(record: Record, name: str) -> Value:
 def _cell(value: Value) -> str:
     if value.value is None:
         return "-"
-    interval = "" if value.low is None or value.high is None else f" ({_short(value.low)} to {_short(value.high)})"
+    interval = (
+        ""
+        if value.low is None or value.high is None
+        else f" ({_short(value.low)} to {_short(value.high)})"
+    )
     return f"{value.value:.3f}{interval}"
 
 

@@ -1,17 +1,20 @@
-"""Hybrid systems: each segment's output is drawn from one of the real systems; how metrics correlate, and select.
+"""Hybrid systems: each segment's output is drawn from one of the real systems; how metrics
+correlate, and select.
 
-Graham and Liu, "Achieving Accurate Conclusions in Evaluation of Automatic Machine Translation Metrics", NAACL 2016;
-Zhang et al., "BERTScore", ICLR 2020, section 5: Pearson's r over 10,000 hybrid systems of WMT18, and the selection of
-the best of 100 of them, 100,000 times: how often it is the best by human scores (Hits@1), the mean reciprocal rank
-(MRR), and how much lower its human score is (Diff). A metric's score is the mean over segments; that of corpus-BLEU is
-sacreBLEU's of the texts of a hybrid system. "better" counts the other metrics that correlate significantly better by
-Williams' test with n = 10,000, p < .05.
+Graham and Liu, "Achieving Accurate Conclusions in Evaluation of Automatic Machine Translation
+Metrics", NAACL 2016; Zhang et al., "BERTScore", ICLR 2020, section 5: Pearson's r over 10,000
+hybrid systems of WMT18, and the selection of the best of 100 of them, 100,000 times: how often it
+is the best by human scores (Hits@1), the mean reciprocal rank (MRR), and how much lower its human
+score is (Diff). A metric's score is the mean over segments; that of corpus-BLEU is sacreBLEU's of
+the texts of a hybrid system. "better" counts the other metrics that correlate significantly better
+by Williams' test with n = 10,000, p < .05.
 
     python -m reproduce.hybrid WMT23 he-en mqm refB BERTscore BLEU chrF COMET XCOMET-Ensemble
 
 WMT23 is a folder in the layout of mt-metrics-eval, as WMT18 is. Expected:
 
-he-en mqm refB, 10000 hybrids, 100000 trials: BERTscore, BLEU, chrF, COMET, XCOMET-Ensemble, corpus-BLEU
+he-en mqm refB, 10000 hybrids, 100000 trials: BERTscore, BLEU, chrF, COMET, XCOMET-Ensemble,
+                       corpus-BLEU
                        Pearson    better    Hits@1       MRR      Diff
 BERTscore               0.3689         1    0.0716    0.1730    0.1613
 BLEU                    0.2312         5    0.0253    0.0929    0.2120
@@ -40,7 +43,9 @@ Drawn = NDArray[np.int64]
 
 
 def draw_hybrids(human: Floats, num_hybrids: int, seed: int) -> Drawn:
-    """Return the system of each segment of each hybrid system, any of those judged on it; (hybrids, segments)."""
+    """Return the system of each segment of each hybrid system, any of those judged on it; (hybrids,
+    segments).
+    """
     is_judged = ~np.isnan(human)
     judged_first = np.argsort(~is_judged, axis=0, kind="stable")  # (systems, segments)
     rng = np.random.default_rng(seed)
@@ -54,8 +59,12 @@ def mean_scores(scores: Floats, hybrids: Drawn) -> Floats:
     return np.array([scores[systems, segments].mean() for systems in hybrids])
 
 
-def corpus_bleu(outputs: Sequence[Sequence[str]], references: Sequence[str], hybrids: Drawn) -> Floats:
-    """Return sacreBLEU's corpus BLEU of each hybrid system, (hybrids,), from the counts of its segments."""
+def corpus_bleu(
+    outputs: Sequence[Sequence[str]], references: Sequence[str], hybrids: Drawn
+) -> Floats:
+    """Return sacreBLEU's corpus BLEU of each hybrid system, (hybrids,), from the counts of its
+    segments.
+    """
     bleu = BLEU(effective_order=True)
     counts = np.array(
         [
@@ -72,8 +81,12 @@ def corpus_bleu(outputs: Sequence[Sequence[str]], references: Sequence[str], hyb
     return np.array([BLEU.compute_bleu(one[:4], one[4:8], *one[8:]).score for one in sums])
 
 
-def select(human: Floats, metrics: Mapping[str, Floats], candidates: int, trials: int, seed: int) -> dict[str, Floats]:
-    """Return Hits@1, MRR and Diff of the hybrid systems that each metric selects; scores are (hybrids,)."""
+def select(
+    human: Floats, metrics: Mapping[str, Floats], candidates: int, trials: int, seed: int
+) -> dict[str, Floats]:
+    """Return Hits@1, MRR and Diff of the hybrid systems that each metric selects; scores are
+    (hybrids,).
+    """
     rng = np.random.default_rng(seed)
     found = {name: np.zeros(3) for name in metrics}
     for _ in range(trials):
@@ -99,7 +112,9 @@ def num_better(human: Floats, metrics: Mapping[str, Floats], name: str) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table of a language pair."""
-    parser = argparse.ArgumentParser(prog="python -m reproduce.hybrid", description="Metrics over hybrid systems.")
+    parser = argparse.ArgumentParser(
+        prog="python -m reproduce.hybrid", description="Metrics over hybrid systems."
+    )
     parser.add_argument("folder", type=Path)
     for name in ("language_pair", "gold", "reference"):
         parser.add_argument(name)
@@ -132,7 +147,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         for name, of_metric in metrics.items()
     }
-    title = f"{pair} {gold} {reference}, {options.hybrids} hybrids, {options.trials} trials: {', '.join(metrics)}"
+    title = (
+        f"{pair} {gold} {reference}, {options.hybrids} hybrids, {options.trials} trials: "
+        f"{', '.join(metrics)}"
+    )
     return print_table(title, ("Pearson", "better", "Hits@1", "MRR", "Diff"), rows, __doc__)
 
 

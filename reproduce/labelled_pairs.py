@@ -1,12 +1,14 @@
-"""How well scores separate paraphrases from other pairs of texts: area under the ROC curve, and average precision.
+"""How well scores separate paraphrases from other pairs of texts: area under the ROC curve, and
+average precision.
 
-Zhang et al., "BERTScore", ICLR 2020, section 6 and table 6: pairs of QQP, and those of PAWS (Zhang, Baldridge and He,
-NAACL 2019), which share most words. Papers call either of the two areas "AUC".
+Zhang et al., "BERTScore", ICLR 2020, section 6 and table 6: pairs of QQP, and those of PAWS (Zhang,
+Baldridge and He, NAACL 2019), which share most words. Papers call either of the two areas "AUC".
 
     python -m reproduce.labelled_pairs PAWS/dev_and_test.tsv --model BUNDLE
 
-The table has `sentence1`, the reference, `sentence2` and `label`, 0 or 1. chrF, BLEU (of single sentences) and, with a
-bundle, BERTScore score the pairs; or else the columns are scores that the command names.
+The table has `sentence1`, the reference, `sentence2` and `label`, 0 or 1. chrF, BLEU (of single
+sentences) and, with a bundle, BERTScore score the pairs; or else the columns are scores that the
+command names.
 """
 
 import argparse
@@ -25,14 +27,18 @@ from reproduce.tables import Floats, number, print_table
 
 
 def roc_auc(labels: NDArray[np.int64], scores: Floats) -> float:
-    """Return how often a positive pair has a higher score than a negative one, ties half: U / (n₊·n₋)."""
+    """Return how often a positive pair has a higher score than a negative one, ties half: U /
+    (n₊·n₋).
+    """
     positive = int(labels.sum())
     ranks = rankdata(scores)[labels == 1].sum()
     return float((ranks - positive * (positive + 1) / 2) / (positive * (len(labels) - positive)))
 
 
 def average_precision(labels: NDArray[np.int64], scores: Floats) -> float:
-    """Return Σ (Rₖ − Rₖ₋₁)·Pₖ over the distinct scores from the highest down; equal ones come in together."""
+    """Return Σ (Rₖ − Rₖ₋₁)·Pₖ over the distinct scores from the highest down; equal ones come in
+    together.
+    """
     distinct, group = np.unique(-scores, return_inverse=True)
     hits = np.bincount(group, labels, len(distinct))
     taken = np.bincount(group, minlength=len(distinct)).cumsum()
@@ -41,7 +47,9 @@ def average_precision(labels: NDArray[np.int64], scores: Floats) -> float:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print both areas of each metric."""
-    parser = argparse.ArgumentParser(prog="python -m reproduce.labelled_pairs", description="AUC on pairs of texts.")
+    parser = argparse.ArgumentParser(
+        prog="python -m reproduce.labelled_pairs", description="AUC on pairs of texts."
+    )
     parser.add_argument("file", type=Path)
     parser.add_argument("columns", nargs="*")
     parser.add_argument("--model")
@@ -51,7 +59,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     labels = np.array([int(row["label"]) for row in table])
     scores = {name: np.array([float(row[name]) for row in table]) for name in options.columns}
     if not scores:
-        references, candidates = ([row[name] for row in table] for name in ("sentence1", "sentence2"))
+        references, candidates = (
+            [row[name] for row in table] for name in ("sentence1", "sentence2")
+        )
         metrics = ["bleu", "chrf", *(["bertscore"] if options.model else [])]
         scorer = BERTScorer(options.model) if options.model else None
         found = score_systems(metrics, [candidates], [references], scorer=scorer)
@@ -60,7 +70,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         name: (number(roc_auc(labels, metric)), number(average_precision(labels, metric)))
         for name, metric in scores.items()
     }
-    return print_table(f"{options.file.name}: {labels.sum()} of {len(labels)} positive", ("ROC AUC", "AP"), rows)
+    return print_table(
+        f"{options.file.name}: {labels.sum()} of {len(labels)} positive", ("ROC AUC", "AP"), rows
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""One model on one set of human judgements: `tune-layers`, and `meta` and the speed at the best layer."""
+"""One model on one set of human judgements: `tune-layers`, and `meta` and the speed at the best
+layer.
+"""
 
 import os
 import time
@@ -58,7 +60,9 @@ class JudgementSet:
 
 
 def read_set(title: str, origin: str, path: str, part: Part | None = None) -> JudgementSet:
-    """Read judgements as `meta` does: a part, or all language pairs into the most common target language."""
+    """Read judgements as `meta` does: a part, or all language pairs into the most common target
+    language.
+    """
     try:
         if not Path(path).exists():
             raise InputError(f"{path} is no file or folder")
@@ -69,17 +73,26 @@ def read_set(title: str, origin: str, path: str, part: Part | None = None) -> Ju
     reasons = {one.language_pair: _unusable(one, chosen) for one in judged}
     used = tuple(one for one in judged if not reasons[one.language_pair])
     left_out = tuple(f"{name} ({reason})" for name, reason in reasons.items() if reason)
-    return JudgementSet(title, origin, used, left_out, "" if used else f"no usable judgements: {', '.join(left_out)}")
+    return JudgementSet(
+        title,
+        origin,
+        used,
+        left_out,
+        "" if used else f"no usable judgements: {', '.join(left_out)}",
+    )
 
 
 def _read(path: str, part: Part | None) -> list[JudgedSystems]:
     if part:
         language_pair, gold, reference = part
-        judged = [read_eval_set(path, language_pair, gold=gold, reference=reference, with_texts=True)]
+        judged = [
+            read_eval_set(path, language_pair, gold=gold, reference=reference, with_texts=True)
+        ]
     elif Path(path).is_dir():
         judged = [read_eval_set(path, name, with_texts=True) for name in golds(path)]
     else:
-        options = MetaOptions(source=path, settings={"model_type": "any"})  # so that the texts are read
+        # so that the texts are read
+        options = MetaOptions(source=path, settings={"model_type": "any"})
         judged = systems_of_table(read_table(path), options)
     return [replace(one, metrics={}) for one in judged]
 
@@ -88,7 +101,11 @@ def _unusable(judged: JudgedSystems, chosen: Sequence[str]) -> str:
     """Return why a language pair cannot be used; empty if it can."""
     if judged.language_pair not in chosen:
         return "another target language"
-    return "no judgements of segments" if judged.human_segment is None or judged.candidates is None else ""
+    return (
+        "no judgements of segments"
+        if judged.human_segment is None or judged.candidates is None
+        else ""
+    )
 
 
 class Output(NamedTuple):
@@ -109,7 +126,15 @@ def judged_outputs(judged: JudgedSystems) -> list[Output]:
     found = []
     for segment, system in np.argwhere(~np.isnan(human).T).tolist():
         texts = candidates[system][segment] or "", judged.references[system][segment]
-        found.append(Output((system, segment), *texts, human[system, segment], judged.language_pair, units[segment]))
+        found.append(
+            Output(
+                (system, segment),
+                *texts,
+                human[system, segment],
+                judged.language_pair,
+                units[segment],
+            )
+        )
     return found
 
 
@@ -123,7 +148,9 @@ def export_bundle(
     os.environ["HF_HUB_OFFLINE"] = offline  # before anything imports huggingface_hub
     from bertscore_onnx_export.pipeline import export_model
 
-    depth: dict[str, Any] = {"all_layers": True} if num_layers is None else {"num_layers": num_layers}
+    depth: dict[str, Any] = (
+        {"all_layers": True} if num_layers is None else {"num_layers": num_layers}
+    )
     depth["name"] = name if Path(source).is_dir() else None
     modes: tuple[TokenizerMode, ...] = ("slow", "fast")
     for mode in modes:
@@ -140,19 +167,31 @@ def correlate_layers(bundle: Path, judgements: JudgementSet, device: str) -> dic
     with BERTScorer(bundle, all_layers=True, device=device) as scorer:
         outputs = [one for judged in judgements.language_pairs for one in judged_outputs(judged)]
         _, candidates, references, human, language_pairs, units = zip(*outputs, strict=True)
-        return tune_layers(scorer, candidates, references, human, language_pairs, units=units).to_dict()
+        return tune_layers(
+            scorer, candidates, references, human, language_pairs, units=units
+        ).to_dict()
 
 
-def measure_best(bundle: Path, tuning: Mapping[str, Any], judgements: JudgementSet, device: str) -> Best:
+def measure_best(
+    bundle: Path, tuning: Mapping[str, Any], judgements: JudgementSet, device: str
+) -> Best:
     """Measure the speed at the best layer, and correlate its scores as `meta` does."""
     is_cut = not read_manifest(bundle).all_layers
     layer = None if is_cut else tuning["best_layer"]
     scored = []
     with BERTScorer(bundle, device=device, num_layers=layer) as scorer:
-        used = [one for one in judgements.language_pairs if not tuning["language_pairs"][one.language_pair]["left_out"]]
+        used = [
+            one
+            for one in judgements.language_pairs
+            if not tuning["language_pairs"][one.language_pair]["left_out"]
+        ]
         outputs = [judged_outputs(one) for one in used]
         pairs = [[(one.candidate, one.references) for one in of_pair] for of_pair in outputs]
-        sample = [pair for of_pair in pairs for pair in of_pair[:: max(1, len(of_pair) * len(used) // SPEED_PAIRS)]]
+        sample = [
+            pair
+            for of_pair in pairs
+            for pair in of_pair[:: max(1, len(of_pair) * len(used) // SPEED_PAIRS)]
+        ]
         seconds = []
         for _ in range(1 + SPEED_ROUNDS):  # the first one warms up
             begin = time.perf_counter()
@@ -188,7 +227,9 @@ def _correlated(judged: Sequence[JudgedSystems]) -> dict[str, dict[str, Value]]:
         if one.human_segment is not None and scores.segment is not None:
             measures["kendall"] = kendall(one.human_segment.ravel(), scores.segment.ravel())
             taus.append(measures["kendall"])
-        values[result.language_pair] = {name: _value(measures[name]) for name in MEASURES if name in measures}
+        values[result.language_pair] = {
+            name: _value(measures[name]) for name in MEASURES if name in measures
+        }
     [mean] = found.means
     means = {**mean.measures, "kendall": average(taus)}
     return values | {MEAN: {name: _value(means[name]) for name in MEASURES}}

@@ -1,15 +1,17 @@
-"""MoverScore, and optimal matchings of the tokens that BERTScore matches greedily, against human scores of WMT16.
+"""MoverScore, and optimal matchings of the tokens that BERTScore matches greedily, against human
+scores of WMT16.
 
-Zhao et al., "MoverScore", EMNLP 2019, and its repository at 0459a3b: version 1 pools the last five layers, version 2
-takes the last; both weigh tokens by idf. Zhang et al., "BERTScore", ICLR 2020, appendix C, compares greedy matching
-with transport, and finds that the effects are modest; `assignment` matches tokens one to one. These are at layer 5.
+Zhao et al., "MoverScore", EMNLP 2019, and its repository at 0459a3b: version 1 pools the last five
+layers, version 2 takes the last; both weigh tokens by idf. Zhang et al., "BERTScore", ICLR 2020,
+appendix C, compares greedy matching with transport, and finds that the effects are modest;
+`assignment` matches tokens one to one. These are at layer 5.
 
     pip install POT scipy
     python -m reproduce.moverscore BUNDLE TABLE cs-en
 
-BUNDLE is that of a BERT with all layers (`bertscore-onnx export --all-layers`). TABLE is a TSV with the columns
-lang_pair, reference, candidate and human_score. Expected of all-MiniLM-L6-v2 on the direct assessments of WMT16,
-Pearson's r over the segments and the mean score:
+BUNDLE is that of a BERT with all layers (`bertscore-onnx export --all-layers`). TABLE is a TSV with
+the columns lang_pair, reference, candidate and human_score. Expected of all-MiniLM-L6-v2 on the
+direct assessments of WMT16, Pearson's r over the segments and the mean score:
 
 WMT16 cs-en, 560 segments
                              r      mean
@@ -39,7 +41,9 @@ from reproduce.tables import Floats, number, print_table
 
 LAYER = 5
 Side = tuple[Floats, Floats]
-"""The unit vectors of a text's tokens, (tokens, hidden), and their normalised weights, (tokens,)."""
+"""The unit vectors of a text's tokens, (tokens, hidden), and their normalised weights,
+(tokens,).
+"""
 
 
 def unit(vectors: Floats) -> Floats:
@@ -48,13 +52,17 @@ def unit(vectors: Floats) -> Floats:
 
 
 def pooled(layers: Floats) -> Floats:
-    """Return the vectors of MoverScore 1: minimum, mean and maximum of the last five layers (section 3.2)."""
+    """Return the vectors of MoverScore 1: minimum, mean and maximum of the last five layers
+    (section 3.2).
+    """
     last = unit(layers[-5:])
     return np.concatenate([last.min(axis=0), last.mean(axis=0), last.max(axis=0)], axis=-1)
 
 
 def transport(left: Side, right: Side, costs: Floats) -> float:
-    """Return the earth mover's distance of two texts, given the cost from each token to each, (tokens, tokens)."""
+    """Return the earth mover's distance of two texts, given the cost from each token to each,
+    (tokens, tokens).
+    """
     rows, columns = (np.flatnonzero(weights) for _, weights in (left, right))
     costs = np.ascontiguousarray(costs[np.ix_(rows, columns)])
     return float(ot.emd2(left[1][rows], right[1][columns], costs, numItermax=10_000_000))
@@ -79,7 +87,10 @@ def assigned(left: Side, right: Side) -> float:
     """Return F of the one-to-one matching with the largest sum of similarities."""
     similarity = left[0] @ right[0].T
     rows, columns = linear_sum_assignment(similarity, maximize=True)
-    precision, recall = similarity[rows, columns] @ left[1][rows], similarity[rows, columns] @ right[1][columns]
+    precision, recall = (
+        similarity[rows, columns] @ left[1][rows],
+        similarity[rows, columns] @ right[1][columns],
+    )
     return float(2 * precision * recall / (precision + recall))
 
 
@@ -91,13 +102,20 @@ def greedy(left: Side, right: Side) -> float:
 
 
 def sides(
-    texts: EncodedTexts, weights: Floats, is_kept: np.ndarray, vectors_of: Callable[[Floats], Floats]
+    texts: EncodedTexts,
+    weights: Floats,
+    is_kept: np.ndarray,
+    vectors_of: Callable[[Floats], Floats],
 ) -> Iterator[Side]:
-    """Yield the tokens of each text that are kept, given weights by id and which ids to keep, (vocab_size,) each."""
+    """Yield the tokens of each text that are kept, given weights by id and which ids to keep,
+    (vocab_size,) each.
+    """
     table = texts.embeddings
     for row in texts.rows:
         ids = np.asarray(table.sequences[row])
-        layers = np.stack([table.vectors_of(layer, row) for layer in range(len(table.vectors))]).astype(np.float64)
+        layers = np.stack(
+            [table.vectors_of(layer, row) for layer in range(len(table.vectors))]
+        ).astype(np.float64)
         kept, of_text = is_kept[ids], weights[ids]
         yield unit(vectors_of(layers)[kept]), of_text[kept] / of_text[kept].sum()
 
@@ -107,7 +125,9 @@ def scores(bundle: Path, candidates: list[str], references: list[str]) -> Mappin
     tokenizer = Tokenizer.from_file(str(open_bundle(bundle).tokenizer_path))
     names = [tokenizer.id_to_token(token) or "" for token in range(tokenizer.get_vocab_size())]
     is_word = np.array([name not in ("[CLS]", "[SEP]") for name in names])
-    is_mover = np.array([name not in string.punctuation and not name.startswith("##") for name in names])
+    is_mover = np.array(
+        [name not in string.punctuation and not name.startswith("##") for name in names]
+    )
     with BERTScorer(bundle, all_layers=True, device="cpu") as scorer:
         encoded = [scorer.encode(texts) for texts in (candidates, references)]
     counts = np.zeros(len(names))
@@ -119,7 +139,9 @@ def scores(bundle: Path, candidates: list[str], references: list[str]) -> Mappin
     def middle(layers: Floats) -> Floats:
         return np.asarray(layers[LAYER])
 
-    variants: dict[str, tuple[Callable[[Side, Side], float], Floats, np.ndarray, Callable[[Floats], Floats]]] = {
+    variants: dict[
+        str, tuple[Callable[[Side, Side], float], Floats, np.ndarray, Callable[[Floats], Floats]]
+    ] = {
         "greedy": (greedy, every * is_word, all_kept, middle),
         "greedy-idf": (greedy, idf, all_kept, middle),
         "assignment": (assigned, every * is_word, all_kept, middle),
@@ -129,7 +151,9 @@ def scores(bundle: Path, candidates: list[str], references: list[str]) -> Mappin
         "moverscore-2": (mover_2, idf, is_mover, lambda layers: layers[-1]),
     }
     return {
-        name: np.array([*map(match, *(sides(texts, weights, is_kept, vectors_of) for texts in encoded))])
+        name: np.array(
+            [*map(match, *(sides(texts, weights, is_kept, vectors_of) for texts in encoded))]
+        )
         for name, (match, weights, is_kept, vectors_of) in variants.items()
     }
 
@@ -148,12 +172,16 @@ def main() -> int:
             if row["lang_pair"] == given.language_pair
         ]
     human = np.array([float(row["human_score"]) for row in rows])
-    found = scores(given.bundle, [row["candidate"] for row in rows], [row["reference"] for row in rows])
+    found = scores(
+        given.bundle, [row["candidate"] for row in rows], [row["reference"] for row in rows]
+    )
     table = {
         name: (number(float(np.corrcoef(human, values)[0, 1])), number(float(values.mean())))
         for name, values in found.items()
     }
-    return print_table(f"WMT16 {given.language_pair}, {len(rows)} segments", ("r", "mean"), table, __doc__)
+    return print_table(
+        f"WMT16 {given.language_pair}, {len(rows)} segments", ("r", "mean"), table, __doc__
+    )
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
-"""Pearson's r over whole systems, with and without outliers, and Williams' test of the best metric against the others.
+"""Pearson's r over whole systems, with and without outliers, and Williams' test of the best metric
+against the others.
 
-Ma et al., "Results of the WMT19 Metrics Shared Task", tables of system-level correlations; Mathur, Baldwin and Cohn,
-"Tangled up in BLEU", ACL 2020, section 3.1, for outliers; Graham and Baldwin, EMNLP 2014, for the test. BERTScore's
-table 1 has the same of WMT18.
+Ma et al., "Results of the WMT19 Metrics Shared Task", tables of system-level correlations; Mathur,
+Baldwin and Cohn, "Tangled up in BLEU", ACL 2020, section 3.1, for outliers; Graham and Baldwin,
+EMNLP 2014, for the test. BERTScore's table 1 has the same of WMT18.
 
     python -m reproduce.systems WMT19/DA-newstest2019-deen-sys-nohy-scores.csv BLEU chrF YiSi-1
 
-The columns are r over all systems, r without outliers, and the one-sided p of the best metric against this one.
-Expected:
+The columns are r over all systems, r without outliers, and the one-sided p of the best metric
+against this one. Expected:
 
 DA-newstest2019-deen-sys-nohy-scores.csv, 16 systems, 1 outliers: BLEU, chrF, YiSi-1
                            all   inliers         p
@@ -52,7 +53,9 @@ FAR = 2.5
 
 
 def outliers(scores: Floats) -> NDArray[np.bool_]:
-    """Return which systems are far from the others: |x − median| / (1.4826·MAD) > 2.5; none where MAD is 0."""
+    """Return which systems are far from the others: |x − median| / (1.4826·MAD) > 2.5; none where
+    MAD is 0.
+    """
     distance = np.abs(scores - np.median(scores))
     scale = 1.4826 * np.median(distance)
     return (scale > 0) & (distance > FAR * scale)
@@ -65,13 +68,17 @@ def pearson(human: Floats, metric: Floats) -> float:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print r of each metric."""
-    parser = argparse.ArgumentParser(prog="python -m reproduce.systems", description="Metrics of WMT19 over systems.")
+    parser = argparse.ArgumentParser(
+        prog="python -m reproduce.systems", description="Metrics of WMT19 over systems."
+    )
     parser.add_argument("file", type=Path)
     parser.add_argument("metrics", nargs="+")
     options = parser.parse_args(arguments)
     with options.file.open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file, delimiter=" "))
-    human, *scores = (np.array([float(row[name]) for row in rows]) for name in ("HUMAN", *options.metrics))
+    human, *scores = (
+        np.array([float(row[name]) for row in rows]) for name in ("HUMAN", *options.metrics)
+    )
     r = [pearson(human, metric) for metric in scores]
     best, kept = int(np.argmax(r)), ~outliers(human)
     cells = {}

@@ -1,7 +1,7 @@
 """Williams' test of two correlations that share the human scores.
 
-E. J. Williams, "Regression Analysis", 1959; for metrics: Graham and Baldwin, "Testing for Significance of Increased
-Correlation with Human Judgment", EMNLP 2014, equation 1.
+E. J. Williams, "Regression Analysis", 1959; for metrics: Graham and Baldwin, "Testing for
+Significance of Increased Correlation with Human Judgment", EMNLP 2014, equation 1.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,9 @@ class Williams:
     """Whether one metric correlates better with human scores than another."""
 
     t: float | None
-    """The statistic: above 0 where the first metric correlates better. None where there is no value."""
+    """The statistic: above 0 where the first metric correlates better. None where there is no
+    value.
+    """
     p: float | None
     """One-sided: the chance of such a t or a larger one, if the two correlated equally well."""
     n: int
@@ -32,8 +34,8 @@ class Williams:
 def williams(r12: float, r13: float, r23: float, n: int) -> Williams:
     """Test whether r12 is larger than r13.
 
-    K = 1 − r12² − r13² − r23² + 2·r12·r13·r23 and
-    t = (r12 − r13)·√((n−1)(1+r23)) / √(2K(n−1)/(n−3) + ((r12+r13)/2)²(1−r23)³), with n − 3 degrees of freedom.
+    K = 1 − r12² − r13² − r23² + 2·r12·r13·r23 and t = (r12 − r13)·√((n−1)(1+r23)) / √(2K(n−1)/(n−3)
+    + ((r12+r13)/2)²(1−r23)³), with n − 3 degrees of freedom.
 
     Args:
         r12: Pearson's r of human scores and the first metric, with its sign.
@@ -41,12 +43,13 @@ def williams(r12: float, r13: float, r23: float, n: int) -> Williams:
         r23: of the two metrics.
         n: how many systems each was computed from, at least 4.
 
-    Raises:
-        InputError: a correlation is not within [-1, 1], the three cannot come from the same systems, or n < 4.
+    Raises: InputError: a correlation is not within [-1, 1], the three cannot come from the same
+        systems, or n < 4.
     """
     if n < MIN_SYSTEMS:
         raise InputError(
-            f"Williams' test of {n} systems; expected at least {MIN_SYSTEMS}, since it has n - 3 degrees of freedom."
+            f"Williams' test of {n} systems; expected at least {MIN_SYSTEMS}, since it has n - 3 "
+            "degrees of freedom."
         )
     correlations = {"r12": r12, "r13": r13, "r23": r23}
     for name, value in correlations.items():
@@ -54,9 +57,14 @@ def williams(r12: float, r13: float, r23: float, n: int) -> Williams:
             raise InputError(f"{name} is {value}; expected a correlation within [-1, 1].")
     k = 1 - r12**2 - r13**2 - r23**2 + 2 * r12 * r13 * r23
     if k < -1e-9:
-        raise InputError(f"No three rows of scores correlate as {correlations}. Compute them from the same systems.")
+        raise InputError(
+            f"No three rows of scores correlate as {correlations}. Compute them from the same "
+            "systems."
+        )
     variance = 2 * max(k, 0.0) * (n - 1) / (n - 3) + ((r12 + r13) / 2) ** 2 * (1 - r23) ** 3
     if variance <= 1e-15:
-        return Williams(None, None, n, reason="the metrics correlate perfectly, and leave nothing to test")
+        return Williams(
+            None, None, n, reason="the metrics correlate perfectly, and leave nothing to test"
+        )
     t = float((r12 - r13) * np.sqrt((n - 1) * (1 + r23)) / np.sqrt(variance))
     return Williams(t, float(stats.t.sf(t, n - 3)), n)

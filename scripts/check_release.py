@@ -1,8 +1,9 @@
-"""Checks the packages of a release: their files, and that they work where nothing else of this project is.
+"""Checks the packages of a release: their files, and that they work where nothing else of this
+project is.
 
-`make release-check` runs `python scripts/check_release.py FOLDER`. `FOLDER/dist` holds a wheel and a source
-distribution, and `FOLDER/minilm` a bundle. Each package is installed into an environment in the folder, with its extra
-`cpu`, and runs `examples/demo.py` there.
+`make release-check` runs `python scripts/check_release.py FOLDER`. `FOLDER/dist` holds a wheel and
+a source distribution, and `FOLDER/minilm` a bundle. Each package is installed into an environment
+in the folder, with its extra `cpu`, and runs `examples/demo.py` there.
 """
 
 import email
@@ -32,18 +33,26 @@ PACKAGES = {
     "bertscore_onnx_service",
 }
 BOUNDED = {
-    "huggingface-hub": "its major versions change the errors and the HTTP client that pulls and pushes handle",
-    "sacrebleu": "a major version may change BLEU, chrF and TER, which reports show beside BERTScore",
+    "huggingface-hub": (
+        "its major versions change the errors and the HTTP client that pulls and pushes handle"
+    ),
+    "sacrebleu": (
+        "a major version may change BLEU, chrF and TER, which reports show beside BERTScore"
+    ),
     "transformers": "the export cuts graphs at modules inside its models",
 }
 """Dependencies that need an upper bound, and why.
 
-Others have none: a bound would keep users from versions that their other packages need. The job `newest` tests them,
-and the golden scores of a bundle find a version that changes scores.
+Others have none: a bound would keep users from versions that their other packages need. The job
+`newest` tests them, and the golden scores of a bundle find a version that changes scores.
 """
-NOT_IN_WHEEL = re.compile(r"(^|/)(tests?|__pycache__|node_modules|\.[^/]*|conftest\.py|test_[^/]*\.py|[^/]*\.pyc)(/|$)")
+NOT_IN_WHEEL = re.compile(
+    r"(^|/)(tests?|__pycache__|node_modules|\.[^/]*|conftest\.py|test_[^/]*\.py|[^/]*\.pyc)(/|$)"
+)
 NOT_IN_SOURCE = re.compile(r"(^|/)(__pycache__|node_modules|\.venv|build|dist|[^/]*\.pyc)(/|$)")
-MACHINE = re.compile(r"(?<![\w.])/(home|Users|root|tmp|private|builds)/\w[^\s\"'`)]*|\b[A-Z]:\\+Users\\+\w+")
+MACHINE = re.compile(
+    r"(?<![\w.])/(home|Users|root|tmp|private|builds)/\w[^\s\"'`)]*|\b[A-Z]:\\+Users\\+\w+"
+)
 PICTURES = (".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp")
 BADGES = "img.shields.io"
 
@@ -82,37 +91,54 @@ def faults(wheel: Path, source: Path) -> list[str]:
         *_readme_faults(metadata, {*sources}),
         *_machine_faults(files),
     ]
-    of_source = [f"{name} is missing" for name in ("LICENSE", "README.md", "PKG-INFO") if name not in sources]
+    of_source = [
+        f"{name} is missing" for name in ("LICENSE", "README.md", "PKG-INFO") if name not in sources
+    ]
     of_source += [f"{name} does not belong here" for name in sources if NOT_IN_SOURCE.search(name)]
     if sources.get("PKG-INFO") != files[f"{info}/METADATA"]:
         of_source.append("its metadata are not those of the wheel")
     of_source += _machine_faults(sources)
-    return [f"{file.name}: {fault}" for file, found in ((wheel, of_wheel), (source, of_source)) for fault in found]
+    return [
+        f"{file.name}: {fault}"
+        for file, found in ((wheel, of_wheel), (source, of_source))
+        for fault in found
+    ]
 
 
 def _sources(source: Path) -> dict[str, bytes]:
     """Return the files of a source distribution by their path in its folder."""
     with tarfile.open(source) as archive:
-        members = [(member.name.partition("/")[2], archive.extractfile(member)) for member in archive]
+        members = [
+            (member.name.partition("/")[2], archive.extractfile(member)) for member in archive
+        ]
         return {name: file.read() for name, file in members if file is not None}
 
 
 def _wheel_faults(files: dict[str, bytes], info: str) -> Iterator[str]:
     """Yield files that are missing, and those that do not belong into a wheel."""
-    notices = [f"{info}/licenses/LICENSE", "bertscore_onnx_models/SOURCES.md"]  # ours; that of bert-score's tables
+    # ours; that of bert-score's tables
+    notices = [f"{info}/licenses/LICENSE", "bertscore_onnx_models/SOURCES.md"]
     for name in [*notices, *(f"{package}/py.typed" for package in sorted(PACKAGES))]:
         if name not in files:
             yield f"{name} is missing"
     for name in files:
         if name.partition("/")[0] not in {*PACKAGES, info} or NOT_IN_WHEEL.search(name):
             yield f"{name} does not belong here"
-    if b"bertscore-onnx = bertscore_onnx.__main__:main" not in files.get(f"{info}/entry_points.txt", b""):
+    if b"bertscore-onnx = bertscore_onnx.__main__:main" not in files.get(
+        f"{info}/entry_points.txt", b""
+    ):
         yield "the command bertscore-onnx is missing"
 
 
 def _metadata_faults(metadata: Message) -> Iterator[str]:
     """Yield fields that are missing or lead nowhere."""
-    for field in ("Summary", "License-Expression", "License-File", "Requires-Python", "Description-Content-Type"):
+    for field in (
+        "Summary",
+        "License-Expression",
+        "License-File",
+        "Requires-Python",
+        "Description-Content-Type",
+    ):
         if not metadata[field]:
             yield f"the metadata have no {field}"
     for line in metadata.get_all("Project-URL", []):
@@ -142,13 +168,20 @@ def _readme_faults(metadata: Message, sources: set[str]) -> Iterator[str]:
         return
     addresses = Addresses()
     addresses.feed(page)
-    repositories = re.findall(r"^Repository, (.*)$", "\n".join(metadata.get_all("Project-URL", [])), re.MULTILINE)
+    repositories = re.findall(
+        r"^Repository, (.*)$", "\n".join(metadata.get_all("Project-URL", [])), re.MULTILINE
+    )
     if not addresses.pictures:
         yield "the README has no picture"
     for picture in addresses.pictures:
         parts = urlsplit(picture)
-        if parts.scheme != "https" or not (parts.netloc == BADGES or parts.path.lower().endswith(PICTURES)):
-            yield f"the README's picture {picture!r} cannot be shown: it is not an https address of a picture"
+        if parts.scheme != "https" or not (
+            parts.netloc == BADGES or parts.path.lower().endswith(PICTURES)
+        ):
+            yield (
+                f"the README's picture {picture!r} cannot be shown: it is not an https address of "
+                "a picture"
+            )
     for link in addresses.links:
         if urlsplit(link).scheme != "https" and not link.startswith("#"):
             yield f"the README's link {link!r} leads nowhere: it is not an https address"
@@ -170,31 +203,51 @@ def _machine_faults(files: dict[str, bytes]) -> Iterator[str]:
 
 
 def install(package: Path, environment: Path) -> None:
-    """Make an environment with a package and its extra `cpu`, in the versions of `constraints.txt`."""
+    """Make an environment with a package and its extra `cpu`, in the versions of
+    `constraints.txt`.
+    """
     shutil.rmtree(environment, ignore_errors=True)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", _python(environment)]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "--python",
+        _python(environment),
+    ]
     options = ["--quiet", "--no-compile", "--constraint", ROOT / "constraints.txt"]
     subprocess.run([*pip, "install", *options, f"{package.resolve()}[cpu]"], check=True)
     subprocess.run([*pip, "check"], check=True, stdout=subprocess.DEVNULL)
     for record in environment.rglob("direct_url.json"):
-        record.unlink()  # with the path of the package on this machine, which sbom.json would repeat
+        # with the path of the package on this machine, which sbom.json would repeat
+        record.unlink()
 
 
 def demonstrate(environment: Path, demo: Path, bundle: Path) -> str:
-    """Run the demo and the command in an environment, with nothing else on the path; return what the demo prints."""
+    """Run the demo and the command in an environment, with nothing else on the path; return what
+    the demo prints.
+    """
     variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     python = _python(environment)
 
     def run(*command: str | Path) -> str:
         return subprocess.run(
-            command, cwd=demo.parent, env=variables, check=True, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+            command,
+            cwd=demo.parent,
+            env=variables,
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
         ).stdout
 
     home = run(python, "-c", "import bertscore_onnx; print(bertscore_onnx.__file__)").strip()
     if not Path(home).resolve().is_relative_to(environment.resolve()):
         sys.exit(f"{environment.name}: bertscore_onnx is imported from {home}.")
-    absent = "import importlib.util as u; print(*filter(u.find_spec, ['torch', 'transformers', 'onnx']))"
+    absent = (
+        "import importlib.util as u; print(*filter(u.find_spec, ['torch', 'transformers', 'onnx']))"
+    )
     if found := run(python, "-c", absent).strip():
         sys.exit(f"{environment.name}: {found} is installed.")
     run(python.with_name("bertscore-onnx"), "inspect", bundle.resolve())
@@ -202,7 +255,9 @@ def demonstrate(environment: Path, demo: Path, bundle: Path) -> str:
 
 
 def _python(environment: Path) -> Path:
-    return environment.resolve() / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    return environment.resolve() / (
+        "Scripts/python.exe" if sys.platform == "win32" else "bin/python"
+    )
 
 
 def main(folder: Path) -> None:

@@ -1,5 +1,5 @@
-"""Checks the built site: all links lead to existing pages and anchors, every page has a description, headings have
-levels, and no resource is loaded from elsewhere.
+"""Checks the built site: all links lead to existing pages and anchors, every page has a
+description, headings have levels, and no resource is loaded from elsewhere.
 
 Run it with the folder of the site: `python scripts/check_site.py build/site`.
 """
@@ -11,13 +11,22 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-LOADING = {"link": "href", "script": "src", "img": "src", "iframe": "src", "source": "src", "use": "href"}
+LOADING = {
+    "link": "href",
+    "script": "src",
+    "img": "src",
+    "iframe": "src",
+    "source": "src",
+    "use": "href",
+}
 """Elements that load a resource, and the attribute with its address."""
 
 
 @dataclass
 class Page(HTMLParser):
-    """The anchors of a page, its links, the resources that it loads, and whether it has what readers need."""
+    """The anchors of a page, its links, the resources that it loads, and whether it has what
+    readers need.
+    """
 
     anchors: set[str] = field(default_factory=set)
     links: list[str] = field(default_factory=list)
@@ -43,17 +52,31 @@ class Page(HTMLParser):
 
 
 def faults(site: Path) -> list[str]:
-    """Return the faults of a site: dead links, resources loaded from elsewhere, missing descriptions and levels."""
-    pages = {file.resolve(): read_page(file) for file in site.rglob("*.html") if file.parts[-3] != "_downloads"}
+    """Return the faults of a site: dead links, resources loaded from elsewhere, missing
+    descriptions and levels.
+    """
+    pages = {
+        file.resolve(): read_page(file)
+        for file in site.rglob("*.html")
+        if file.parts[-3] != "_downloads"
+    }
     problems = []
     for file, page in pages.items():
-        wrong = [fault for link in [*page.links, *page.loaded] if (fault := _fault(file, link, pages))]
+        wrong = [
+            fault for link in [*page.links, *page.loaded] if (fault := _fault(file, link, pages))
+        ]
         wrong += [] if page.is_described else ["it has no description"]
         wrong += [] if page.has_levels else ["a heading has no level"]
-        wrong += [f"{address} is loaded from elsewhere" for address in page.loaded if urlsplit(address).netloc]
+        wrong += [
+            f"{address} is loaded from elsewhere"
+            for address in page.loaded
+            if urlsplit(address).netloc
+        ]
         problems += [f"{file.relative_to(site.resolve())}: {fault}" for fault in wrong]
     for file in site.rglob("*.css"):
-        outside = re.findall(r"(?:url\(|@import)\s*[\"']?(?:https?:)?//[^)\"']+", file.read_text(encoding="utf-8"))
+        outside = re.findall(
+            r"(?:url\(|@import)\s*[\"']?(?:https?:)?//[^)\"']+", file.read_text(encoding="utf-8")
+        )
         problems += [f"{file.relative_to(site)}: {address}" for address in outside]
     return problems
 
@@ -84,5 +107,7 @@ def _fault(file: Path, link: str, pages: dict[Path, Page]) -> str | None:
 if __name__ == "__main__":
     site = Path(sys.argv[1])
     problems = faults(site)
-    print("\n".join(problems) or f"All links of {len([*site.rglob('*.html')])} pages lead somewhere.")
+    print(
+        "\n".join(problems) or f"All links of {len([*site.rglob('*.html')])} pages lead somewhere."
+    )
     sys.exit(bool(problems))

@@ -1,10 +1,12 @@
-"""Writes the page of models from the catalogue and from the results of the parity tests (`make docs`).
+"""Writes the page of models from the catalogue and from the results of the parity tests (`make
+docs`).
 
     python scripts/document_models.py [RESULTS …]
 
-RESULTS are the files that `pytest --junitxml=RESULTS` writes of the tests that `make docs` runs, with transformers 4.57
-and with 5. The largest differences of each family in them are copied into `models/bertscore_onnx_models/parity.csv`;
-those of other families are kept there. Then `docs/models.md` is written.
+RESULTS are the files that `pytest --junitxml=RESULTS` writes of the tests that `make docs` runs,
+with transformers 4.57 and with 5. The largest differences of each family in them are copied into
+`models/bertscore_onnx_models/parity.csv`; those of other families are kept there. Then
+`docs/models.md` is written.
 """
 
 import csv
@@ -44,12 +46,15 @@ PRECISIONS = ("fp16", "int8")
 
 REFERENCES = {
     **dict.fromkeys(("gemma3", "modernbert", "qwen3"), "bert-score 0.3.13 with its fast tokenizer"),
-    **dict.fromkeys(("embedding-gemma2", "eurobert", "gte", "jina-embeddings-v3"), "transformers 5"),
+    **dict.fromkeys(
+        ("embedding-gemma2", "eurobert", "gte", "jina-embeddings-v3"), "transformers 5"
+    ),
     **dict.fromkeys(("nomic-bert", "ultrabert"), "transformers 5"),
     "squeezebert": "transformers",
 }
-"""The families that are not compared with plain bert-score. It fails to cut SqueezeBERT's models, so its scorer gets
-models cut by transformers; some have no slow tokenizer that a bundle reproduces, and some only transformers 5 has."""
+"""The families that are not compared with plain bert-score. It fails to cut SqueezeBERT's models,
+so its scorer gets models cut by transformers; some have no slow tokenizer that a bundle reproduces,
+and some only transformers 5 has."""
 
 CASE = r"\[([^\]]+?)(?:-seed\d)?(?:-(?:True|False|(?:fp32|fp16|int8)(?:-[0-9]+)?))?\]$"
 """The end of a test's name: a model, and what else the test depends on."""
@@ -153,11 +158,15 @@ def write_parity(results: Iterable[Path]) -> None:
     for family, figures in largest.items():
         reference = REFERENCES.get(family, "bert-score 0.3.13")
         difference, ids = figures["largest_difference"], figures["tokenizer_differences"]
-        costs = [f"{figures[precision]:.1e}" if precision in figures else "" for precision in PRECISIONS]
+        costs = [
+            f"{figures[precision]:.1e}" if precision in figures else "" for precision in PRECISIONS
+        ]
         batch = f"{figures['batch_difference']:.1e}" if "batch_difference" in figures else ""
         rows[family] = [family, reference, f"{difference:.1e}", f"{ids:.0f}", *costs, batch]
     with PARITY.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([header, *(rows[family] for family in sorted(rows))])
+        csv.writer(file, lineterminator="\n").writerows(
+            [header, *(rows[family] for family in sorted(rows))]
+        )
 
 
 def read_parity() -> list[dict[str, str]]:
@@ -177,7 +186,9 @@ def document() -> str:
     shown = {name: fact for name, fact in facts.items() if "language" in fact}
     order = [*LANGUAGES]
     lines = [HEADER]
-    for name, fact in sorted(shown.items(), key=lambda item: (order.index(item[1]["language"]), item[1]["products"])):
+    for name, fact in sorted(
+        shown.items(), key=lambda item: (order.index(item[1]["language"]), item[1]["products"])
+    ):
         languages = ", ".join(catalogue.baseline_languages(name)) or "-"
         cost = fact["products"] / facts[UNIT]["products"]
         cells = (
@@ -190,12 +201,21 @@ def document() -> str:
             languages.replace(f"{MULTILINGUAL}, zh", "ten, zh").replace(MULTILINGUAL, "ten"),
         )
         lines.append(f"| {' | '.join(map(str, cells))} |\n")
-    others = (f"{name} {fact['layer']}" for name, fact in facts.items() if name not in shown and not SMALL.match(name))
+    others = (
+        f"{name} {fact['layer']}"
+        for name, fact in facts.items()
+        if name not in shown and not SMALL.match(name)
+    )
     lines.append(OTHERS.format(multilingual=MULTILINGUAL, names=lines_of(others)))
     rows = read_parity()
-    largest = {name: max(float(row[name] or 0) for row in rows) for name in ("largest_difference", *PRECISIONS)}
+    largest = {
+        name: max(float(row[name] or 0) for row in rows)
+        for name in ("largest_difference", *PRECISIONS)
+    }
     families = lines_of(row["family"] for row in rows)
-    lines.append(FAMILIES.format(families=families, largest=largest.pop("largest_difference"), **largest))
+    lines.append(
+        FAMILIES.format(families=families, largest=largest.pop("largest_difference"), **largest)
+    )
     return "".join(lines)
 
 

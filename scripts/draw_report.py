@@ -27,12 +27,24 @@ OPTIONS = (
 
 def write_page(bundle: Path, page: Path) -> None:
     """Compare the systems of an example, and write the report."""
-    command = [sys.executable, "-m", "bertscore_onnx", "compare", "--model", str(bundle), *OPTIONS, "--html", str(page)]
+    command = [
+        sys.executable,
+        "-m",
+        "bertscore_onnx",
+        "compare",
+        "--model",
+        str(bundle),
+        *OPTIONS,
+        "--html",
+        str(page),
+    ]
     subprocess.run(command, check=True, capture_output=True)
 
 
 def words_of(page: Path) -> str:
-    """Return the words that the picture shows: a paragraph or cell in each line, without numbers."""
+    """Return the words that the picture shows: a paragraph or cell in each line, without
+    numbers.
+    """
     body = page.read_text(encoding="utf-8").partition("<body")[2].partition(BELOW)[0]
     body = re.sub(r"<(script|style|svg)\b.*?</\1>", "", body, flags=re.DOTALL)
     lines = re.sub(r"</(p|h\d|td|th|li|div|dt|dd|a)>", "\n", body)
@@ -50,7 +62,11 @@ def main() -> None:
         page = Path(folder, "report.html")
         write_page(Path(sys.argv[1]), page)
         size = ["--window-size=1000,860", "--hide-scrollbars", "--headless", "--no-sandbox"]
-        subprocess.run([browser, *size, f"--screenshot={PICTURE}", page.as_uri()], check=True, capture_output=True)
+        subprocess.run(
+            [browser, *size, f"--screenshot={PICTURE}", page.as_uri()],
+            check=True,
+            capture_output=True,
+        )
         WORDS.write_text(words_of(page), encoding="utf-8")
 
 

@@ -1,5 +1,5 @@
-"""Writes the speeds of this library, of bert-score and of a script: into benchmarks/figures.md, and from that page, of
-the machine with AVX2, an SVG and a table for docs/performance.md and the README.
+"""Writes the speeds of this library, of bert-score and of a script: into benchmarks/figures.md, and
+from that page, of the machine with AVX2, an SVG and a table for docs/performance.md and the README.
 
 python scripts/draw_speed.py [REPORT …]
 
@@ -42,18 +42,28 @@ COLUMNS = {
     "ours": "bertscore-onnx",
     "ours, int8": "in int8",
 }
-"""The contestants that are shown, by their names without default settings, and the headings of the table."""
+"""The contestants that are shown, by their names without default settings, and the headings of the
+table.
+"""
 
 Measured = dict[str, tuple[str, str, str]]
-"""By contestant the time, the memory and the largest difference of F from bert-score's, as they are written."""
+"""By contestant the time, the memory and the largest difference of F from bert-score's, as they are
+written.
+"""
 
 
 def main() -> None:
-    """Write the figures of reports, if any, the picture, and the table between the marks of the page and the README."""
-    page = with_reports(DOCUMENT.read_text(encoding="utf-8"), [read_report(Path(path)) for path in sys.argv[1:]])
+    """Write the figures of reports, if any, the picture, and the table between the marks of the
+    page and the README.
+    """
+    page = with_reports(
+        DOCUMENT.read_text(encoding="utf-8"), [read_report(Path(path)) for path in sys.argv[1:]]
+    )
     figures = figures_of(page, "AVX2")
     if missing := [letter for letter in WORK if f"### ({letter}) " not in figures]:
-        raise SystemExit(f"The figures on AVX2 lack the cases {', '.join(missing)}: run `make bench` with them.")
+        raise SystemExit(
+            f"The figures on AVX2 lack the cases {', '.join(missing)}: run `make bench` with them."
+        )
     written = {DOCUMENT: page, PICTURE: picture(figures)}
     for document in (PAGE, README):
         text = document.read_text(encoding="utf-8")
@@ -78,8 +88,13 @@ def machine(figures: str) -> dict[str, str]:
 def measured(figures: str, letter: str) -> Measured:
     """Return the entries of one case by contestant."""
     section = figures.split(f"### ({letter}) ", 1)[1].split("### ", 1)[0]
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if "|" in line]
-    is_random = "architecture" in section.partition("\n")[0]  # of its weights, so that differences mean little
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in section.splitlines()
+        if "|" in line
+    ]
+    # of its weights, so that differences mean little
+    is_random = "architecture" in section.partition("\n")[0]
     first = {
         DEFAULTS.sub("", row[0]): (row[1], row[4], "-" if is_random else row[5])
         for row in reversed(rows)
@@ -101,14 +116,18 @@ def seconds(written: str) -> float:
 
 
 def cell(found: Measured, name: str) -> str:
-    """Return the time of a contestant, with how many times as fast as bert-score it is; "-" if it was not measured."""
+    """Return the time of a contestant, with how many times as fast as bert-score it is; "-" if it
+    was not measured.
+    """
     if name not in found:
         return "-"
     time, memory, difference = found[name]
     text = short(time) + (f", {memory}" if memory != "-" and name in ("bert-score", "ours") else "")
     if name != "bert-score":
         text += f", {seconds(found['bert-score'][0]) / seconds(time):.1f} ×"
-    return text + (f", F ± {float(difference):.3f}" if name == "ours, int8" and difference != "-" else "")
+    return text + (
+        f", F ± {float(difference):.3f}" if name == "ours, int8" and difference != "-" else ""
+    )
 
 
 def summary(page: str) -> str:
@@ -129,7 +148,8 @@ def picture(figures: str) -> str:
     """Return the SVG: for each case two bars, bert-score's at full length."""
     height, full = ROW * len(WORK) + 56, WIDTH - 2 * MARGIN - 210
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" '
+        'role="img">',
         "<title>The time of bert-score and of bertscore-onnx for the same work</title>",
         dark_style(),
         f'<rect width="{WIDTH}" height="{height}" rx="12" fill="{PAPER}"/>',
@@ -139,16 +159,37 @@ def picture(figures: str) -> str:
         shown = {name: found[name][0] for name in ("bert-score", "ours")}
         slowest = max(map(seconds, shown.values()))
         parts.append(text_line(MARGIN, top + 6, work, INK, anchor="start", size=14))
-        for place, ((name, time), colour) in enumerate(zip(shown.items(), (PALE, RECALL), strict=True)):
+        for place, ((name, time), colour) in enumerate(
+            zip(shown.items(), (PALE, RECALL), strict=True)
+        ):
             length, y = full * seconds(time) / slowest, top + 13 + place * (BAR + 2)
-            parts.append(f'<rect x="{MARGIN}" y="{y}" width="{length:.1f}" height="{BAR}" rx="3" fill="{colour}"/>')
+            parts.append(
+                f'<rect x="{MARGIN}" y="{y}" width="{length:.1f}" height="{BAR}" rx="3" '
+                f'fill="{colour}"/>'
+            )
             label = f"{name.replace('ours', 'bertscore-onnx')} {short(time)}"
-            parts.append(text_line(MARGIN + length + 8, y + 12, label, colour, anchor="start", size=12))
+            parts.append(
+                text_line(MARGIN + length + 8, y + 12, label, colour, anchor="start", size=12)
+            )
         faster = seconds(shown["bert-score"]) / seconds(shown["ours"])
-        parts.append(text_line(WIDTH - MARGIN, top + 34, f"{faster:.1f} ×", INK, anchor="end", weight="bold", size=18))
+        parts.append(
+            text_line(
+                WIDTH - MARGIN,
+                top + 34,
+                f"{faster:.1f} ×",
+                INK,
+                anchor="end",
+                weight="bold",
+                size=18,
+            )
+        )
     facts = machine(figures)
-    note = f"{facts['cores usable']} cores of an {facts['processor']}, fp32; equal weights and scores"
-    return "\n".join([*parts, text_line(MARGIN, height - 16, note, PALE, anchor="start"), "</svg>\n"])
+    note = (
+        f"{facts['cores usable']} cores of an {facts['processor']}, fp32; equal weights and scores"
+    )
+    return "\n".join(
+        [*parts, text_line(MARGIN, height - 16, note, PALE, anchor="start"), "</svg>\n"]
+    )
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
-"""Measures the exporters of this environment on one model: time, memory, size, speed of scoring, and scores.
+"""Measures the exporters of this environment on one model: time, memory, size, speed of scoring,
+and scores.
 
     python scripts/measure_exporters.py MODEL NUM_LAYERS [EXPORTER …]
 
-MODEL is a folder with weights and a tokenizer. EXPORTER is `torch` (TorchScript), `dynamo` (PyTorch without it),
-`transformers` or `optimum`; by default all that are installed. Each runs in a process of its own. The times are those
-of the processor, so that other work on the machine changes them little. Prints rows of docs/export.md.
+MODEL is a folder with weights and a tokenizer. EXPORTER is `torch` (TorchScript), `dynamo` (PyTorch
+without it), `transformers` or `optimum`; by default all that are installed. Each runs in a process
+of its own. The times are those of the processor, so that other work on the machine changes them
+little. Prints rows of docs/export.md.
 """
 
 import resource
@@ -18,7 +20,10 @@ from typing import Any
 import numpy as np
 
 ROUNDS = 3
-TEXTS = [f"At the very last moment they called the concert number {number} of the year off." for number in range(64)]
+TEXTS = [
+    f"At the very last moment they called the concert number {number} of the year off."
+    for number in range(64)
+]
 
 
 def main() -> None:
@@ -27,7 +32,10 @@ def main() -> None:
     if exporters[:1] == ["--one"]:
         export(model, int(num_layers), exporters[1], Path(exporters[2]))
         return
-    print("| exporter | export | memory | model.onnx | scoring 64 pairs | largest difference of P, R, F |")
+    print(
+        "| exporter | export | memory | model.onnx | scoring 64 pairs | largest difference of P, "
+        "R, F |"
+    )
     print("|---|---|---|---|---|---|")
     first = None
     for exporter in exporters or ["torch", "dynamo", "transformers", "optimum"]:
@@ -43,8 +51,8 @@ def main() -> None:
             scores, pace = score(bundle)
             first = scores if first is None else first
             print(
-                f"| {exporter} | {seconds:.1f} s | {memory / 1e9:.2f} GB | {size / 1e6:,.1f} MB | {pace:.2f} s | "
-                f"{np.abs(scores - first).max():.1e} |",
+                f"| {exporter} | {seconds:.1f} s | {memory / 1e9:.2f} GB | {size / 1e6:,.1f} MB | "
+                f"{pace:.2f} s | {np.abs(scores - first).max():.1e} |",
                 flush=True,
             )
 

@@ -1,9 +1,10 @@
-"""Packs what a machine with a GPU and no network needs: `scripts/pack_for_gpu.py FOLDER [--architecture 90]`.
+"""Packs what a machine with a GPU and no network needs: `scripts/pack_for_gpu.py FOLDER
+[--architecture 90]`.
 
-The machine has Python, PyTorch with CUDA and `onnx`. In FOLDER come `site.tar.xz`, with this library and the packages,
-and `setup.sh`: run `. setup.sh` beside it there, and `python -m benchmarks.gpu`. ONNX Runtime's library holds
-every kernel for six architectures; those of the others are overwritten by zeros, which makes the archive a quarter as
-large.
+The machine has Python, PyTorch with CUDA and `onnx`. In FOLDER come `site.tar.xz`, with this
+library and the packages, and `setup.sh`: run `. setup.sh` beside it there, and `python -m
+benchmarks.gpu`. ONNX Runtime's library holds every kernel for six architectures; those of the
+others are overwritten by zeros, which makes the archive a quarter as large.
 """
 
 import argparse
@@ -18,11 +19,38 @@ from tempfile import TemporaryDirectory
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("bertscore_onnx", "evaluation", "service", "export", "models", "benchmarks", "harness")
 PACKAGES = (
-    *("onnxruntime-gpu", "tokenizers>=0.22,<0.23", "msgspec", "platformdirs", "sentencepiece", "typer", "pydantic"),
-    *("pydantic-core", "annotated-types", "typing-inspection", "threadpoolctl", "transformers>=4.57,<5"),
-    *("huggingface-hub<1", "bert-score==0.3.13", "starlette", "uvicorn", "h11", "prometheus-client"),
+    *(
+        "onnxruntime-gpu",
+        "tokenizers>=0.22,<0.23",
+        "msgspec",
+        "platformdirs",
+        "sentencepiece",
+        "typer",
+        "pydantic",
+    ),
+    *(
+        "pydantic-core",
+        "annotated-types",
+        "typing-inspection",
+        "threadpoolctl",
+        "transformers>=4.57,<5",
+    ),
+    *(
+        "huggingface-hub<1",
+        "bert-score==0.3.13",
+        "starlette",
+        "uvicorn",
+        "h11",
+        "prometheus-client",
+    ),
 )
-PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64", "any")
+PLATFORMS = (
+    "manylinux_2_28_x86_64",
+    "manylinux_2_27_x86_64",
+    "manylinux_2_17_x86_64",
+    "manylinux2014_x86_64",
+    "any",
+)
 KERNELS = "onnxruntime/capi/libonnxruntime_providers_cuda.so"
 UNUSED = "onnxruntime/capi/libonnxruntime_providers_tensorrt.so"
 SETUP = """\
@@ -32,15 +60,21 @@ for house in . evaluation service export models; do PYTHONPATH=$PWD/site/$house:
 export PYTHONPATH HF_HUB_OFFLINE=1
 """
 
-CONTAINER, CUBIN = bytes.fromhex("50ed55ba"), 2  # the mark of a container of kernels; the kind of machine code
+# the mark of a container of kernels; the kind of machine code
+CONTAINER, CUBIN = bytes.fromhex("50ed55ba"), 2
 
 
 def main() -> None:
     """Download, shrink and pack."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument(
-        "--architecture", type=int, default=90, help="of the GPU: 80 A100, 89 L4 and L40S, 90 H100 and H200"
+        "--architecture",
+        type=int,
+        default=90,
+        help="of the GPU: 80 A100, 89 L4 and L40S, 90 H100 and H200",
     )
     parser.add_argument("--python", default="3.12", help="the version on the machine")
     options = parser.parse_args()
@@ -50,7 +84,9 @@ def main() -> None:
         download(PACKAGES, options.python, site)
         (site / UNUSED).unlink(missing_ok=True)
         library = site / KERNELS
-        library.write_bytes(keep_kernels(library.read_bytes(), section(library), options.architecture))
+        library.write_bytes(
+            keep_kernels(library.read_bytes(), section(library), options.architecture)
+        )
         for name in SOURCES:
             shutil.copytree(ROOT / name, site / name, ignore=shutil.ignore_patterns("__pycache__"))
         with tarfile.open(options.folder / "site.tar.xz", "w:xz", preset=9) as archive:
@@ -63,7 +99,16 @@ def download(packages: tuple[str, ...], python: str, site: Path) -> None:
     """Download packages for another Python, without what they need, and unpack them."""
     wheels = site.with_name("wheels")
     platforms = [option for platform in PLATFORMS for option in ("--platform", platform)]
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", *platforms]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-deps",
+        "--only-binary=:all:",
+        *platforms,
+    ]
     command += ["--python-version", python, "--implementation", "cp", "--dest", str(wheels)]
     for package in packages:  # one by one, as the versions of some exclude each other's
         subprocess.run([*command, package], check=True)

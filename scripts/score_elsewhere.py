@@ -1,8 +1,10 @@
-"""Scores the examples' texts with another package of BERTScore: `python scripts/score_elsewhere.py PACKAGE MODEL`.
+"""Scores the examples' texts with another package of BERTScore: `python scripts/score_elsewhere.py
+PACKAGE MODEL`.
 
-Run it with a Python that has the package; MODEL is the folder of a model, such as the one that `examples/minilm.py`
-prints, and its layer 4 is used. It prints the versions, F of each pair scored alone, and the largest difference from F
-of the same pairs scored in one call, for docs/alternatives.md.
+Run it with a Python that has the package; MODEL is the folder of a model, such as the one that
+`examples/minilm.py` prints, and its layer 4 is used. It prints the versions, F of each pair scored
+alone, and the largest difference from F of the same pairs scored in one call, for
+docs/alternatives.md.
 """
 
 import json
@@ -29,7 +31,9 @@ def code_bert_score(model: str) -> Score:
     from code_bert_score import score
 
     def f1(candidates: list[str], references: list[str]) -> list[float]:
-        return score(candidates, references, model_type=model, num_layers=LAYER, device="cpu")[2].tolist()
+        return score(candidates, references, model_type=model, num_layers=LAYER, device="cpu")[
+            2
+        ].tolist()
 
     return f1
 
@@ -39,7 +43,9 @@ def torchmetrics(model: str) -> Score:
     from torchmetrics.functional.text import bert_score
 
     def f1(candidates: list[str], references: list[str]) -> list[float]:
-        found = bert_score(candidates, references, model_name_or_path=model, num_layers=LAYER, device="cpu")
+        found = bert_score(
+            candidates, references, model_name_or_path=model, num_layers=LAYER, device="cpu"
+        )
         return found["f1"].reshape(-1).tolist()
 
     return f1
@@ -65,16 +71,21 @@ PACKAGES = {
 def main(package: str, model: str) -> None:
     """Print the scores."""
     texts = [
-        (EXAMPLES / name).read_text(encoding="utf-8").splitlines() for name in ("candidates.txt", "references.txt")
+        (EXAMPLES / name).read_text(encoding="utf-8").splitlines()
+        for name in ("candidates.txt", "references.txt")
     ]
     score = PACKAGES[package](model)
     together = score(*texts)
-    alone = [score([candidate], [reference])[0] for candidate, reference in zip(*texts, strict=True)]
+    alone = [
+        score([candidate], [reference])[0] for candidate, reference in zip(*texts, strict=True)
+    ]
     print(
         json.dumps(
             {
                 "versions": {name: version(name) for name in (package, "torch", "transformers")},
-                "difference": max(abs(one - other) for one, other in zip(together, alone, strict=True)),
+                "difference": max(
+                    abs(one - other) for one, other in zip(together, alone, strict=True)
+                ),
                 "F": alone,
             }
         )

@@ -1,25 +1,27 @@
 """Writes the judgements that WMT25 and WMT26 publish as a table for `bertscore-onnx meta`.
 
-    python scripts/wmt_to_table.py wmt25-genmt-humeval.jsonl --language-pair en-cs_CZ > judgements.tsv
-    bertscore-onnx meta judgements.tsv --model roberta-large --metric chrf
+    python scripts/wmt_to_table.py wmt25-genmt-humeval.jsonl --language-pair en-cs_CZ >
+    judgements.tsv bertscore-onnx meta judgements.tsv --model roberta-large --metric chrf
 
 WMT25 (github.com/wmt-conference/wmt25-general-mt): JSON lines, one for each segment:
 
     {"doc_id": "LP_#_DOMAIN_#_DOCUMENT_#_SEGMENT", "tgt_text": {SYSTEM: TEXT, "refA": TEXT},
      "scores": {SYSTEM: [{"score": 90, "annotator": NAME}]}, "metrics": {SYSTEM: {METRIC: SCORE}}}
 
-A score is called `human` in the file of control segments. An earlier edition has `{"human1": 90, METRIC: SCORE}` for
-each system, whose numbers are those of rounds of annotation.
+A score is called `human` in the file of control segments. An earlier edition has `{"human1": 90,
+METRIC: SCORE}` for each system, whose numbers are those of rounds of annotation.
 
-WMT26 (github.com/wmt-conference/wmt26-general-mt): the annotations of contrastive ESA that Pearmut writes, an object of
-campaigns, or JSON lines of one campaign. A line is a screen of one annotator with segments of a document:
+WMT26 (github.com/wmt-conference/wmt26-general-mt): the annotations of contrastive ESA that Pearmut
+writes, an object of campaigns, or JSON lines of one campaign. A line is a screen of one annotator
+with segments of a document:
 
     {"SOURCE---TARGET": [{"user_id": NAME, "annotation": [{SYSTEM: {"score": 90}}],
-                          "item": [{"item_id": "DOMAIN_###_DOCUMENT_###_SEGMENT", "tgt": {SYSTEM: TEXT}}]}]}
+                          "item": [{"item_id": "DOMAIN_###_DOCUMENT_###_SEGMENT", "tgt": {SYSTEM:
+                          TEXT}}]}]}
 
-A row is the mean of an annotator's scores of an output; repeated lines and screens change nothing. Annotators called
-`unknown` are taken for several people. The reference, a human translation among the outputs, is no system; segments
-without it are left out.
+A row is the mean of an annotator's scores of an output; repeated lines and screens change nothing.
+Annotators called `unknown` are taken for several people. The reference, a human translation among
+the outputs, is no system; segments without it are left out.
 """
 
 import argparse
@@ -35,7 +37,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-HUMAN = re.compile(r"(human|translator|ref(erence)?)([-_.]?([a-z0-9]|pe)| \(.+\))?(\.\d+)?", re.IGNORECASE)
+HUMAN = re.compile(
+    r"(human|translator|ref(erence)?)([-_.]?([a-z0-9]|pe)| \(.+\))?(\.\d+)?", re.IGNORECASE
+)
 """The names of human translations: refA, refPE, translator-A.0, Human (postediting)."""
 UNKNOWN = "unknown"
 WITHDRAWN = "__RESET__"
@@ -48,7 +52,9 @@ class Segment:
 
     document: str
     texts: dict[str, str] = field(default_factory=dict)
-    judgements: dict[tuple[str, str], list[float]] = field(default_factory=lambda: defaultdict(list))
+    judgements: dict[tuple[str, str], list[float]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
     """By system and annotator."""
     metrics: dict[str, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
 
@@ -85,7 +91,9 @@ def read(path: Path) -> Segments:
 
 
 def without_repetitions(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object; exit if a name occurs twice, such as a language pair, of which json would keep the last."""
+    """Return a JSON object; exit if a name occurs twice, such as a language pair, of which json
+    would keep the last.
+    """
     names = [name for name, _ in pairs]
     if repeated := [name for name in names if names.count(name) > 1]:
         sys.exit(f"An object has {repeated[0]!r} twice; expected each name once.")
@@ -96,10 +104,14 @@ def segment_of(record: dict[str, Any]) -> Segment:
     """Return a segment of WMT25."""
     segment = Segment(record["doc_id"].rpartition("_#_")[0], record["tgt_text"])
     for system, scores in record.get("metrics", {}).items():
-        segment.metrics[system].update((name, score) for name, score in scores.items() if score is not None)
+        segment.metrics[system].update(
+            (name, score) for name, score in scores.items() if score is not None
+        )
     for system, entry in record["scores"].items():
         for each in entry if isinstance(entry, list) else ():
-            segment.judge(system, each.get("annotator", UNKNOWN), each.get("score", each.get("human")))
+            segment.judge(
+                system, each.get("annotator", UNKNOWN), each.get("score", each.get("human"))
+            )
         for key, value in entry.items() if isinstance(entry, dict) else ():
             if re.fullmatch(r"human\d*", key):
                 segment.judge(system, key, value)
@@ -109,7 +121,9 @@ def segment_of(record: dict[str, Any]) -> Segment:
 
 
 def add_screens(segments: dict[str, Segment], screens: Iterable[dict[str, Any]]) -> None:
-    """Add the screens of a campaign of WMT26, without those that were withdrawn, tutorials and checks of attention."""
+    """Add the screens of a campaign of WMT26, without those that were withdrawn, tutorials and
+    checks of attention.
+    """
     by_user: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for screen in screens:
         if screen["annotation"] == WITHDRAWN:
@@ -117,7 +131,9 @@ def add_screens(segments: dict[str, Segment], screens: Iterable[dict[str, Any]])
         elif screen["annotation"] is not None:
             by_user[screen["user_id"]].append(screen)
     for user, kept in by_user.items():
-        for item, scores in (pair for one in kept for pair in zip(one["item"], one["annotation"], strict=True)):
+        for item, scores in (
+            pair for one in kept for pair in zip(one["item"], one["annotation"], strict=True)
+        ):
             name = item.get("item_id", "")
             if not name or name.startswith("attention_check_") or "_#_tutorial_#_" in name:
                 continue
@@ -128,11 +144,22 @@ def add_screens(segments: dict[str, Segment], screens: Iterable[dict[str, Any]])
                     segment.judge(system, user, score.get("score"))
 
 
-def rows(language_pair: str, segments: dict[str, Segment], reference: str | None) -> Iterator[dict[str, Any]]:
+def rows(
+    language_pair: str, segments: dict[str, Segment], reference: str | None
+) -> Iterator[dict[str, Any]]:
     """Yield a row for each judgement of an output."""
-    names = sorted({system for segment in segments.values() for system in segment.texts if HUMAN.fullmatch(system)})
+    names = sorted(
+        {
+            system
+            for segment in segments.values()
+            for system in segment.texts
+            if HUMAN.fullmatch(system)
+        }
+    )
     if reference is None and len(names) > 1:
-        sys.exit(f"{language_pair} has the references {', '.join(names)}. Name one with --reference.")
+        sys.exit(
+            f"{language_pair} has the references {', '.join(names)}. Name one with --reference."
+        )
     reference = reference or next(iter(names), None)
     for name, segment in segments.items():
         if reference is not None and reference not in segment.texts:
@@ -141,7 +168,9 @@ def rows(language_pair: str, segments: dict[str, Segment], reference: str | None
             if system == reference:
                 continue
             is_unknown = annotator == UNKNOWN
-            for number, score in enumerate(scores if is_unknown else [fmean(scores)] if scores else [], 1):
+            for number, score in enumerate(
+                scores if is_unknown else [fmean(scores)] if scores else [], 1
+            ):
                 yield {
                     "lang_pair": language_pair,
                     "system": system,
@@ -156,7 +185,9 @@ def rows(language_pair: str, segments: dict[str, Segment], reference: str | None
 
 def main() -> None:
     """Write the table to standard output."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("file", type=Path)
     parser.add_argument("--language-pair", nargs="+", help="default: all")
     parser.add_argument("--reference", help="default: the only human translation")

@@ -8,14 +8,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # before anything imports huggingface_hub
-os.environ.setdefault("MKL_NUM_THREADS", "1")  # PyTorch's threads: several processes test at the same time
+# PyTorch's threads: several processes test at the same time
+os.environ.setdefault("MKL_NUM_THREADS", "1")
 os.environ.pop("BERTSCORE_ONNX_MODEL", None)
 os.environ["BERTSCORE_ONNX_HOME"] = tempfile.mkdtemp(prefix="bertscore-onnx-tests-")
 
 from tests.support.fake_hub import free_port
 
 if os.environ["HF_HUB_OFFLINE"] == "1":
-    os.environ["HF_ENDPOINT"] = f"http://127.0.0.1:{free_port()}"  # one for each worker, where its hubs listen
+    # one for each worker, where its hubs listen
+    os.environ["HF_ENDPOINT"] = f"http://127.0.0.1:{free_port()}"
 
 import hypothesis
 import pytest
@@ -29,7 +31,9 @@ hypothesis.settings.register_profile("tests", deadline=None)  # other processes 
 hypothesis.settings.load_profile("tests")
 
 FULL = {"packaging", "benchmarks", "harness", "reliability", "reproduce"}
-"""Folders whose tests `make test` leaves out: packages, and the tests of the project's own tools."""
+"""Folders whose tests `make test` leaves out: packages, and the tests of the project's own
+tools.
+"""
 
 RUNTIME = {"bertscore_onnx", "evaluation", "service"}
 """Folders whose tests are of what the runtime ships."""
@@ -40,11 +44,15 @@ STARTS_PROCESSES = {"run_process", "run_in_shell", "run_until_first_line", "star
 
 @pytest.hookimpl(tryfirst=True)  # before pytest selects by mark
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests as `full` by their folder or if they start a browser, and as `slow` if they start processes."""
+    """Mark tests as `full` by their folder or if they start a browser, and as `slow` if they start
+    processes.
+    """
     for item in items:
         if not STARTS_PROCESSES.isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker("slow")
-        if item.path.relative_to(Path(__file__).parent).parts[0] in FULL or item.get_closest_marker("browser"):
+        if item.path.relative_to(Path(__file__).parent).parts[0] in FULL or item.get_closest_marker(
+            "browser"
+        ):
             item.add_marker("full")
 
 
@@ -86,9 +94,15 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """Let no signal be ignored in the processes that a test starts: background jobs ignore SIGINT, and nohup SIGHUP."""
-    numbers = [number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN]
-    restored = [number for number in numbers if number in (signal.SIGINT, getattr(signal, "SIGHUP", None))]
+    """Let no signal be ignored in the processes that a test starts: background jobs ignore SIGINT,
+    and nohup SIGHUP.
+    """
+    numbers = [
+        number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN
+    ]
+    restored = [
+        number for number in numbers if number in (signal.SIGINT, getattr(signal, "SIGHUP", None))
+    ]
     for number in restored:
         signal.signal(number, signal.default_int_handler)  # the default in processes that it starts
     yield
@@ -138,7 +152,9 @@ def fast_bundle(tiny_model: Path) -> Path:
 @pytest.fixture(scope="session")
 def scoring_bundle(tiny_model: Path) -> Path:
     """The bundle of `tiny_model` at layer 2 with its fast tokenizer and a scoring graph."""
-    return exported("tiny-scoring", tiny_model, num_layers=2, tokenizer_mode="fast", scoring_graph=True)
+    return exported(
+        "tiny-scoring", tiny_model, num_layers=2, tokenizer_mode="fast", scoring_graph=True
+    )
 
 
 @pytest.fixture(scope="session")
@@ -154,15 +170,27 @@ def minilm_bundle(minilm: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def minilm_scoring_bundle(minilm: Path) -> Path:
-    """The bundle of MiniLM at layer 4 that other languages can use: with its fast tokenizer and a scoring graph."""
-    options = {"num_layers": 4, "name": "all-MiniLM-L6-v2", "tokenizer_mode": "fast", "scoring_graph": True}
+    """The bundle of MiniLM at layer 4 that other languages can use: with its fast tokenizer and a
+    scoring graph.
+    """
+    options = {
+        "num_layers": 4,
+        "name": "all-MiniLM-L6-v2",
+        "tokenizer_mode": "fast",
+        "scoring_graph": True,
+    }
     return exported("minilm-scoring", minilm, **options)
 
 
 @pytest.fixture(scope="session")
 def minilm_half_scoring_bundle(minilm: Path) -> Path:
     """The same in half precision, as the site's demo loads it."""
-    options = {"num_layers": 4, "name": "all-MiniLM-L6-v2", "tokenizer_mode": "fast", "scoring_graph": True}
+    options = {
+        "num_layers": 4,
+        "name": "all-MiniLM-L6-v2",
+        "tokenizer_mode": "fast",
+        "scoring_graph": True,
+    }
     return exported("minilm-half-scoring", minilm, precision="fp16", **options)
 
 

@@ -1,4 +1,6 @@
-"""Packages import only from those to their left, and no modules import each other; docs/architecture.md has the map."""
+"""Packages import only from those to their left, and no modules import each other;
+docs/architecture.md has the map.
+"""
 
 import ast
 import re
@@ -147,7 +149,9 @@ def test_the_houses_do_not_know_each_other_and_the_core_knows_none() -> None:
     """Commands are named by a table, whose modules are loaded by name."""
     wrong = []
     for house in (RUNTIME, EVALUATION, SERVICE, EXPORT):
-        others = {"bertscore_onnx_evaluation", "bertscore_onnx_service", "reproduce"} - {f"bertscore_onnx_{house.name}"}
+        others = {"bertscore_onnx_evaluation", "bertscore_onnx_service", "reproduce"} - {
+            f"bertscore_onnx_{house.name}"
+        }
         wrong += [
             f"{file.relative_to(ROOT)} imports {name}"
             for file in modules(house)
@@ -169,7 +173,9 @@ def test_the_export_uses_a_few_rooms_of_the_runtime() -> None:
 
 def test_of_the_runtime_only_a_command_imports_the_export() -> None:
     files = [
-        file for file in modules(RUNTIME) if any(is_within(name, ("bertscore_onnx_export",)) for name in imports(file))
+        file
+        for file in modules(RUNTIME)
+        if any(is_within(name, ("bertscore_onnx_export",)) for name in imports(file))
     ]
     assert files == [RUNTIME / "cli" / "export.py"]
 
@@ -180,7 +186,11 @@ def test_the_equations_need_only_numpy() -> None:
 
 
 def module_name(file: Path) -> str:
-    parts = file.relative_to(next(root for root in SHIPPED if file.is_relative_to(root)).parent).with_suffix("").parts
+    parts = (
+        file.relative_to(next(root for root in SHIPPED if file.is_relative_to(root)).parent)
+        .with_suffix("")
+        .parts
+    )
     houses = "|".join(folder.name for folder in SHIPPED if folder != RUNTIME)
     return re.sub(rf"^({houses})\.|\.__init__$", "", ".".join(parts))
 

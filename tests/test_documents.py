@@ -14,9 +14,15 @@ ROOT = Path(__file__).parents[1]
 
 
 def test_the_architecture_names_paths_that_are_there():
-    named = re.findall(r"`(\w+/[\w/]*(?:\.\w+)?)`", (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8"))
+    named = re.findall(
+        r"`(\w+/[\w/]*(?:\.\w+)?)`", (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    )
     assert len(named) >= 10
-    houses = ("bertscore_onnx", "evaluation/bertscore_onnx_evaluation", "service/bertscore_onnx_service")
+    houses = (
+        "bertscore_onnx",
+        "evaluation/bertscore_onnx_evaluation",
+        "service/bertscore_onnx_service",
+    )
     roots = (ROOT, *(ROOT / house for house in houses))
     assert [path for path in named if not any((root / path).exists() for root in roots)] == []
 
@@ -27,7 +33,11 @@ def test_the_support_matrix_is_that_of_the_catalogue():
 
 def test_every_family_of_the_catalogue_has_been_measured():
     measured = {row["family"] for row in read_parity()}
-    assert {entry.family for entry in catalogue.entries().values()} <= measured == {*catalogue.largest_differences()}
+    assert (
+        {entry.family for entry in catalogue.entries().values()}
+        <= measured
+        == {*catalogue.largest_differences()}
+    )
 
 
 def test_every_measured_difference_is_within_the_promise():

@@ -1,8 +1,10 @@
-"""Opens a bundle: one folder with everything that scoring with one model at one layer needs, checked by its manifest.
+"""Opens a bundle: one folder with everything that scoring with one model at one layer needs,
+checked by its manifest.
 
-The folder holds `model.onnx` (with `model.onnx.data` beside it for large models), `scoring.onnx` if it was requested,
-`tokenizer.json` or `tokenizer.slow.json` (with `spiece.model` beside it for SentencePiece) and the manifest
-`bertscore.json`. It is the only thing that the export hands over to the runtime.
+The folder holds `model.onnx` (with `model.onnx.data` beside it for large models), `scoring.onnx` if
+it was requested, `tokenizer.json` or `tokenizer.slow.json` (with `spiece.model` beside it for
+SentencePiece) and the manifest `bertscore.json`. It is the only thing that the export hands over to
+the runtime.
 """
 
 import errno
@@ -35,8 +37,8 @@ from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, tokenizer_file
 GRAPH_FILES = {GRAPH_FILE, SCORING_FILE}
 
 MAX_MANIFEST_BYTES = 16_000_000
-"""Far more than any manifest has: 20 kB for most models, 250 bytes for each layer and language of baselines, and 2 kB
-for each layer and language with measured baselines."""
+"""Far more than any manifest has: 20 kB for most models, 250 bytes for each layer and language of
+baselines, and 2 kB for each layer and language with measured baselines."""
 
 MAX_NODES = 50_000
 """Several times as many as the deepest known model has; ONNX Runtime takes minutes for 200,000."""
@@ -60,7 +62,9 @@ class Bundle:
     """The names of the files with weights of the graphs, apart from the graphs themselves."""
 
     stacked_layers: int = 0
-    """The number of layers in the graph's output, on an axis of their own; 0 if it has no such axis."""
+    """The number of layers in the graph's output, on an axis of their own; 0 if it has no such
+    axis.
+    """
 
     @property
     def tokenizer_path(self) -> Path:
@@ -72,20 +76,26 @@ class Bundle:
         for name, stamp in self.stamps.items():
             file = os.path.join(self.path, name)
             try:
-                is_same = file_stamp(file) == stamp or cached_digest(Path(file)) == self.manifest.files[name]
+                is_same = (
+                    file_stamp(file) == stamp
+                    or cached_digest(Path(file)) == self.manifest.files[name]
+                )
             except OSError:
                 is_same = False
             if not is_same:
                 raise DigestError(
-                    f"{file} was replaced or removed after the bundle was opened. Load the bundle again: make a new "
-                    "scorer, or start again."
+                    f"{file} was replaced or removed after the bundle was opened. Load the bundle "
+                    "again: make a new scorer, or start again."
                 )
 
 
 def open_bundle(path: str | PathLike[str], *, verify: bool = False) -> Bundle:
-    """Open the bundle in a folder; raise a BundleError unless all its files are as they were exported.
+    """Open the bundle in a folder.
 
-    With `verify`, every file is read for its digest, even if its size and times have not changed since the last time.
+    Raise a BundleError unless all its files are as they were exported.
+
+    With `verify`, every file is read for its digest, even if its size and times have not changed
+    since the last time.
     """
     folder = Path(path)
     manifest = read_manifest(folder)
@@ -98,36 +108,48 @@ def open_bundle(path: str | PathLike[str], *, verify: bool = False) -> Bundle:
         digest = cached_digest(file, read_again=verify)
         if digest != expected:
             raise DigestError(
-                f"{file} is not the file that was exported: its SHA-256 is {digest}, but the manifest has {expected}. "
-                + _EXPORT_AGAIN
+                f"{file} is not the file that was exported: its SHA-256 is {digest}, but the "
+                f"manifest has {expected}. " + _EXPORT_AGAIN
             )
     weights = set[str]()
     for name in GRAPH_FILES & manifest.files.keys():
         weights |= external_files(folder / name, may_loop=name == SCORING_FILE)
     if unnamed := sorted(weights - manifest.files.keys()):
         raise UnsafePathError(
-            f"A graph of {folder} takes weights from {unnamed[0]!r}, which its manifest does not name. Do not use "
-            "this bundle."
+            f"A graph of {folder} takes weights from {unnamed[0]!r}, which its manifest does not "
+            "name. Do not use this bundle."
         )
     stacked_layers = len(manifest.layers) if manifest.all_layers else 0
     return Bundle(folder, manifest, stamps, frozenset(weights), stacked_layers)
 
 
 def read_manifest(path: str | PathLike[str]) -> Manifest:
-    """Read and check the manifest alone; raise a BundleError if it cannot be used."""
+    """Read and check the manifest alone.
+
+    Raise a BundleError if it cannot be used.
+    """
     folder = Path(path)
     file = folder / MANIFEST
-    try:  # a regular file of reasonable size, which can neither block the reader nor fill the memory
+    # a regular file of reasonable size, which can neither block the reader nor fill the memory
+    try:
         content = read_regular(file, MAX_MANIFEST_BYTES)
     except OSError as error:
         if error.errno == errno.EFBIG:
-            raise ManifestError(f"{file} is not a manifest: {error.strerror}. {_EXPORT_AGAIN}") from error
-        raise BundleNotFoundError(f"{folder} is no bundle: cannot read {file} ({error.strerror}).") from error
+            raise ManifestError(
+                f"{file} is not a manifest: {error.strerror}. {_EXPORT_AGAIN}"
+            ) from error
+        raise BundleNotFoundError(
+            f"{folder} is no bundle: cannot read {file} ({error.strerror})."
+        ) from error
     version = _decode(file, content, dict[str, Any]).get("format_version")
-    if type(version) is int and version != FORMAT_VERSION:  # its manifest may differ in everything else
-        advice = "Upgrade bertscore-onnx." if version > FORMAT_VERSION else "Export the model again."
+    # its manifest may differ in everything else
+    if type(version) is int and version != FORMAT_VERSION:
+        advice = (
+            "Upgrade bertscore-onnx." if version > FORMAT_VERSION else "Export the model again."
+        )
         raise FormatVersionError(
-            f"{file} has format version {version}; this version of bertscore-onnx reads {FORMAT_VERSION}. {advice}"
+            f"{file} has format version {version}; this version of bertscore-onnx reads "
+            f"{FORMAT_VERSION}. {advice}"
         )
     manifest = _decode(file, content, Manifest)
     required = {GRAPH_FILE, tokenizer_file(manifest.tokenizer_spec)}
@@ -135,25 +157,34 @@ def read_manifest(path: str | PathLike[str]) -> Manifest:
         required.add(SENTENCEPIECE_FILE)
     missing = required - manifest.files.keys()
     if missing:
-        raise ManifestError(f"{file} has no digest for {', '.join(sorted(missing))}. {_EXPORT_AGAIN}")
+        raise ManifestError(
+            f"{file} has no digest for {', '.join(sorted(missing))}. {_EXPORT_AGAIN}"
+        )
     if manifest.computed_digest() != manifest.digest:
-        raise DigestError(f"{file} was changed after it was exported: its own digest does not match. {_EXPORT_AGAIN}")
+        raise DigestError(
+            f"{file} was changed after it was exported: its own digest does not match. "
+            f"{_EXPORT_AGAIN}"
+        )
     if difference := misnamed(manifest.model_id, manifest.architecture):
         raise ManifestError(
-            f"The bundle {folder} bears the name of another model: {difference}. Export it again with another --name."
+            f"The bundle {folder} bears the name of another model: {difference}. Export it again "
+            "with another --name."
         )
     return manifest
 
 
 def bundle_file(folder: Path, name: str) -> Path:
-    """Return the path of a file that the manifest names; raise an UnsafePathError if it would be outside the folder.
+    """Return the path of a file that the manifest names.
 
-    The file may be a link, as in the caches of a hub, of DVC or of git-annex: wherever it leads, the target must have
-    the digest of the manifest.
+    Raise an UnsafePathError if it would be outside the folder.
+
+    The file may be a link, as in the caches of a hub, of DVC or of git-annex: wherever it leads,
+    the target must have the digest of the manifest.
     """
     if not name.isprintable() or name in {"", ".", ".."} or Path(name).name != name:
         raise UnsafePathError(
-            f"The manifest of {folder} names {name!r}, which is not a file of that folder. Do not use this bundle."
+            f"The manifest of {folder} names {name!r}, which is not a file of that folder. Do not "
+            "use this bundle."
         )
     return folder / name
 
@@ -162,29 +193,35 @@ def _decode(file: Path, content: bytes, form: type[T]) -> T:
     try:
         return msgspec.json.decode(content, type=form)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ManifestError(f"{file} is not a manifest: {json_fault(error)}. {_EXPORT_AGAIN}") from error
+        raise ManifestError(
+            f"{file} is not a manifest: {json_fault(error)}. {_EXPORT_AGAIN}"
+        ) from error
 
 
 @contextmanager
 def mapped_links(folder: Path, names: Iterable[str]) -> Iterator[Mapping[str, mmap.mmap]]:
     """Map the weight files that are links into memory, and yield them by name.
 
-    ONNX Runtime 1.24 and later refuse to follow a link out of the graph's folder, but accept the file's content.
+    ONNX Runtime 1.24 and later refuse to follow a link out of the graph's folder, but accept the
+    file's content.
     """
     with ExitStack() as opened:
         mapped = {}
         for name in names:
             path = folder / name
-            if path.is_symlink() and path.is_file() and path.stat().st_size:  # an empty file cannot be mapped
+            # an empty file cannot be mapped
+            if path.is_symlink() and path.is_file() and path.stat().st_size:
                 file = opened.enter_context(path.open("rb"))
-                mapped[name] = opened.enter_context(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+                mapped[name] = opened.enter_context(
+                    mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                )
         yield mapped
 
 
-# The weight files of an ONNX graph, read from its bytes without the onnx package. A graph may keep a tensor's values in
-# a file beside it (`external_data`). ONNX Runtime opens whatever file is named there, but only the files that the
-# manifest names have a digest. The numbers below are those of the fields in `onnx.proto3`; the encoding is that of
-# protocol buffers.
+# The weight files of an ONNX graph, read from its bytes without the onnx package. A graph may keep
+# a tensor's values in a file beside it (`external_data`). ONNX Runtime opens whatever file is named
+# there, but only the files that the manifest names have a digest. The numbers below are those of
+# the fields in `onnx.proto3`; the encoding is that of protocol buffers.
 
 _NESTED = {
     "model": {7: "graph", 20: "training", 25: "function"},
@@ -204,37 +241,62 @@ _REFUSED = {
     b"EPContext": "a model compiled for one device, which may come from a file without a digest",
     **dict.fromkeys((b"Loop", b"Scan", b"SequenceMap"), "a loop, which may be endless"),
 }
-"""Types of nodes that no encoder needs. A scoring graph may have a loop over texts; scoring here does not run it."""
+"""Types of nodes that no encoder needs. A scoring graph may have a loop over texts; scoring here
+does not run it.
+"""
 
 
 def external_files(path: Path, *, may_loop: bool = False) -> set[str]:
-    """Return the files that the tensors of a graph name, verbatim; raise a GraphError if it is not a usable graph."""
+    """Return the files that the tensors of a graph name, verbatim.
+
+    Raise a GraphError if it is not a usable graph.
+    """
     try:
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        with (
+            path.open("rb") as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+        ):
             return set(_locations(content, 0, len(content), "model", may_loop=may_loop))
     except GraphError:
         raise
     except (IndexError, ValueError, RecursionError) as error:  # an empty file cannot be mapped
-        raise GraphError(f"{path} is not an ONNX graph. Export the model again, or copy the bundle again.") from error
+        raise GraphError(
+            f"{path} is not an ONNX graph. Export the model again, or copy the bundle again."
+        ) from error
 
 
-def _locations(content: mmap.mmap, start: int, end: int, message: str, *, may_loop: bool) -> Iterator[str]:
+def _locations(
+    content: mmap.mmap, start: int, end: int, message: str, *, may_loop: bool
+) -> Iterator[str]:
     """Yield the files that are named in the message between the bytes `start` and `end`."""
     if message == "function":
-        raise GraphError("The graph has functions of its own, which may call themselves. Export the model again.")
+        raise GraphError(
+            "The graph has functions of its own, which may call themselves. Export the model again."
+        )
     if message == "entry":
-        entry = {number: content[begin:stop] for number, begin, stop in message_fields(content, start, end)}
+        entry = {
+            number: content[begin:stop]
+            for number, begin, stop in message_fields(content, start, end)
+        }
         if entry.get(_KEY) == b"location":
             yield entry.get(_VALUE, b"").decode()
         return
     nested, nodes = _NESTED[message], 0
     for number, begin, stop in message_fields(content, start, end):
-        if message == "node" and number == _OP_TYPE and (reason := _REFUSED.get(content[begin:stop])):
+        if (
+            message == "node"
+            and number == _OP_TYPE
+            and (reason := _REFUSED.get(content[begin:stop]))
+        ):
             name = content[begin:stop].decode()
             if not (may_loop and name == "Loop"):
-                raise GraphError(f"The graph has a node of the type {name}, {reason}. Export the model again.")
+                raise GraphError(
+                    f"The graph has a node of the type {name}, {reason}. Export the model again."
+                )
         if number in nested:
             nodes += nested[number] == "node"
             if nodes > MAX_NODES:
-                raise GraphError(f"The graph has more than {MAX_NODES:,} nodes. Export the model again.")
+                raise GraphError(
+                    f"The graph has more than {MAX_NODES:,} nodes. Export the model again."
+                )
             yield from _locations(content, begin, stop, nested[number], may_loop=may_loop)

@@ -1,4 +1,6 @@
-"""The model card of bundles, `README.md`: the facts of their manifests for readers and for the hub."""
+"""The model card of bundles, `README.md`: the facts of their manifests for readers and for the
+hub.
+"""
 
 import json
 import re
@@ -27,8 +29,11 @@ _CITATION = """@inproceedings{zhang2020bertscore,
 }"""
 
 
-def model_card(bundles: Mapping[str, Manifest], license_fields: Mapping[str, str] | None = None) -> str:
-    """Return the card of the bundles in a folder or repository, given by the names to load them by; at least one.
+def model_card(
+    bundles: Mapping[str, Manifest], license_fields: Mapping[str, str] | None = None
+) -> str:
+    """Return the card of the bundles in a folder or repository, given by the names to load them by;
+    at least one.
 
     `license_fields` are from the base model's card, as `read_license` returns them.
     """
@@ -47,7 +52,8 @@ def model_card(bundles: Mapping[str, Manifest], license_fields: Mapping[str, str
         "from bertscore_onnx import BERTScorer",
         "",
         f"with BERTScorer({json.dumps(name, ensure_ascii=False)}) as scorer:",
-        '    P, R, F = scorer.score(["The cat sat on the mat."], ["A cat was sitting on the mat."])',
+        '    P, R, F = scorer.score(["The cat sat on the mat."], ["A cat was sitting on the '
+        'mat."])',
         "    print(F, scorer.signature)",
         "```",
     ]
@@ -65,8 +71,12 @@ def updated_card(card: str, old: Manifest, new: Manifest) -> str:
 
 
 def read_license(card: Path) -> dict[str, str]:
-    """Return the license fields of a model card; empty without a card or a license."""
-    from huggingface_hub import metadata_load  # a dependency of both the extra `hub` and the extra `export`
+    """Return the license fields of a model card.
+
+    Empty without a card or a license.
+    """
+    # a dependency of both the extra `hub` and the extra `export`
+    from huggingface_hub import metadata_load
 
     try:
         metadata = metadata_load(card) or {}
@@ -91,30 +101,43 @@ def _front_matter(manifest: Manifest, license_fields: Mapping[str, str]) -> Iter
 
 def _rows(manifest: Manifest) -> Iterator[tuple[str, str]]:
     """Yield the facts of a manifest, as names and values of a table."""
-    yield "base model", _code(manifest.model_id) + (f" at {_code(manifest.revision)}" if manifest.revision else "")
+    yield (
+        "base model",
+        _code(manifest.model_id) + (f" at {_code(manifest.revision)}" if manifest.revision else ""),
+    )
     yield "layer", _layer(manifest)
     yield "precision", manifest.precision
     yield (
         f"largest difference from {'PyTorch' if manifest.is_compared else 'the published graph'}",
-        f"{manifest.golden_difference:.1e}, over P, R and F of {len(manifest.golden)} pairs, measured at the export"
-        f"{'' if manifest.is_compared else '; not compared with PyTorch'}",
+        f"{manifest.golden_difference:.1e}, over P, R and F of {len(manifest.golden)} pairs, "
+        f"measured at the export{'' if manifest.is_compared else '; not compared with PyTorch'}",
     )
     yield (
         "tokenizer",
         f"the ids of the {manifest.tokenizer_mode} tokenizer of transformers; "
-        f"{manifest.tokenizer_differences} of the edge-case texts tried at the export get other ids",
+        f"{manifest.tokenizer_differences} of the edge-case texts tried at the export get other "
+        "ids",
     )
     if (slow := manifest.slow_differences) is not msgspec.UNSET:
-        yield "slow tokenizer", f"gives {slow.num_different} of {slow.num_texts} texts tried at the export other ids"
+        yield (
+            "slow tokenizer",
+            f"gives {slow.num_different} of {slow.num_texts} texts tried at the export other ids",
+        )
     yield "scoring graph", _scoring_graph(manifest)
     yield "languages", _languages(manifest)
-    yield "longest text", "no bound" if manifest.max_length is None else f"{manifest.max_length} tokens"
+    yield (
+        "longest text",
+        "no bound" if manifest.max_length is None else f"{manifest.max_length} tokens",
+    )
     yield "baselines", ", ".join(sorted(manifest.baselines)) or "none"
     yield "signature", _code(str(_signature(manifest)).replace("|", "\\|"))
     yield "bundle", f"sha256 {_code(manifest.digest)}, format version {manifest.format_version}"
     for name, digest in manifest.files.items():
         yield _code(name), f"sha256 {_code(digest)}"
-    yield "exported with", ", ".join(f"{package} {version}" for package, version in manifest.exported_with.items())
+    yield (
+        "exported with",
+        ", ".join(f"{package} {version}" for package, version in manifest.exported_with.items()),
+    )
 
 
 def _scoring_graph(manifest: Manifest) -> str:
@@ -123,7 +146,10 @@ def _scoring_graph(manifest: Manifest) -> str:
     graph = f"{_code(SCORING_FILE)}, from token ids to P, R and F"
     if manifest.scoring_difference is msgspec.UNSET:
         return graph
-    return f"{graph}; at most {manifest.scoring_difference:.1e} from those of the package, measured at the export"
+    return (
+        f"{graph}; at most {manifest.scoring_difference:.1e} from those of the package, measured "
+        "at the export"
+    )
 
 
 def _languages(manifest: Manifest) -> str:
@@ -131,7 +157,10 @@ def _languages(manifest: Manifest) -> str:
     if not manifest.has_scoring_graph:
         return "Python, by the package"
     if manifest.tokenizer_mode == "slow":
-        return f"Python, by the package: the ids follow rules that {_code(SLOW_TOKENIZER_FILE)} cannot express"
+        return (
+            f"Python, by the package: the ids follow rules that {_code(SLOW_TOKENIZER_FILE)} "
+            "cannot express"
+        )
     return "any with ONNX Runtime and Hugging Face's tokenizers (Python, JavaScript, Rust, …)"
 
 
@@ -142,7 +171,10 @@ def _layer(manifest: Manifest) -> str:
     if entry is not None and entry.num_layers == manifest.num_layers:
         if entry.source != catalogue.BERT_SCORE:
             return f"{manifest.num_layers}, which {entry.source} uses for this model"
-        return f"{manifest.num_layers}, which bert-score chose for this model by correlation with human judgments"
+        return (
+            f"{manifest.num_layers}, which bert-score chose for this model by correlation with "
+            "human judgments"
+        )
     return f"{manifest.num_layers}, chosen at the export"
 
 
@@ -156,7 +188,9 @@ def _signature(manifest: Manifest) -> Signature:
         layer="all" if manifest.all_layers else manifest.num_layers,
         idf="no",
         rescale="no",
-        tokenizer=f"{manifest.tokenizer_mode}+sentencepiece-{version}" if sentencepiece else manifest.tokenizer_mode,
+        tokenizer=f"{manifest.tokenizer_mode}+sentencepiece-{version}"
+        if sentencepiece
+        else manifest.tokenizer_mode,
         long_text="truncate",
         max_length=None,
         precision=manifest.precision,

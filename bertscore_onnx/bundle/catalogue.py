@@ -1,4 +1,7 @@
-"""The catalogue of known models, with their baselines; the only reader of `bertscore_onnx_models`."""
+"""The catalogue of known models, with their baselines.
+
+The only reader of `bertscore_onnx_models`.
+"""
 
 import csv
 import io
@@ -32,7 +35,9 @@ BERT_SCORE = "bert-score"
 """The source of most layers."""
 
 _NEAR = 0.6
-"""The least similarity to an unknown name for a known one to be suggested: most of its letters, in order."""
+"""The least similarity to an unknown name for a known one to be suggested: most of its letters, in
+order.
+"""
 
 _LANGUAGE_CODE = re.compile("([a-z]{2,3})([-_][a-z0-9]{2,8})*")
 """Two or three letters (ISO 639), optionally followed by script and country."""
@@ -51,17 +56,19 @@ class Baseline:
 
 
 def read_baseline_file(path: str | PathLike[str], num_layers: int) -> Baseline:
-    """Return the baseline of one layer from a comma-separated file with the columns LAYER, P, R and F.
+    """Return the baseline of one layer from a comma-separated file with the columns LAYER, P, R and
+    F.
 
-    Raises a BaselineError without a row for the layer, and an InputError for a file that cannot be read.
+    Raises a BaselineError without a row for the layer, and an InputError for a file that cannot be
+    read.
     """
     try:
         text = read_named(path_text(path, "baseline_path"), _MAX_BASELINE_BYTES).decode()
         rows = list(csv.DictReader(io.StringIO(text.lstrip(BYTE_ORDER_MARK), newline="")))
     except OSError as error:
         raise InputError(
-            f"Cannot read the baseline file {path} ({error.strerror or one_line(error)}). Check the name and its "
-            "permissions."
+            f"Cannot read the baseline file {path} ({error.strerror or one_line(error)}). Check "
+            "the name and its permissions."
         ) from error
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(
@@ -72,23 +79,31 @@ def read_baseline_file(path: str | PathLike[str], num_layers: int) -> Baseline:
         table = {int(layer): Baseline(*map(float, means)) for layer, *means in cells}
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(
-            f"The baseline file {path} begins with {shortened(text.partition(chr(10))[0])!r}; expected a header "
-            f"{','.join(_COLUMNS)}, then one row of numbers per layer. `bertscore-onnx baseline` writes one."
+            f"The baseline file {path} begins with {shortened(text.partition(chr(10))[0])!r}; "
+            f"expected a header {','.join(_COLUMNS)}, then one row of numbers per layer. "
+            "`bertscore-onnx baseline` writes one."
         ) from error
     if len(table) < len(rows):
         layers_of_rows = [int(row["LAYER"]) for row in rows]
         twice = next(layer for layer in layers_of_rows if layers_of_rows.count(layer) > 1)
         raise InputError(
-            f"The baseline file {path} has {layers_of_rows.count(twice)} rows for layer {twice}; expected one. Remove "
-            "the others."
+            f"The baseline file {path} has {layers_of_rows.count(twice)} rows for layer {twice}; "
+            "expected one. Remove the others."
         )
     if num_layers not in table:
         layers = ", ".join(map(str, sorted(table)))
         rows_of = f"only for {layers}" if table else "nor for any other"
-        raise BaselineError(f"The baseline file {path} has no row for layer {num_layers}, {rows_of}.")
+        raise BaselineError(
+            f"The baseline file {path} has no row for layer {num_layers}, {rows_of}."
+        )
     baseline = table[num_layers]
-    if not all(math.isfinite(b) and b < 1 for b in (baseline.precision, baseline.recall, baseline.f1)):
-        raise InputError(f"The baseline file {path} holds {baseline} for layer {num_layers}; each must be below 1.")
+    if not all(
+        math.isfinite(b) and b < 1 for b in (baseline.precision, baseline.recall, baseline.f1)
+    ):
+        raise InputError(
+            f"The baseline file {path} holds {baseline} for layer {num_layers}; each must be "
+            "below 1."
+        )
     return baseline
 
 
@@ -109,8 +124,12 @@ class Architecture:
         return all(None in pair or pair[0] == pair[1] for pair in pairs)
 
     def __str__(self) -> str:
-        """Return the known facts for a message: `type bert, layers 12, hidden size 768, vocabulary 30522`."""
-        return ", ".join(f"{name} {fact}" for name, fact in self._facts().items() if fact is not None)
+        """Return the known facts for a message: `type bert, layers 12, hidden size 768, vocabulary
+        30522`.
+        """
+        return ", ".join(
+            f"{name} {fact}" for name, fact in self._facts().items() if fact is not None
+        )
 
     def _facts(self) -> dict[str, str | int | None]:
         return {
@@ -122,7 +141,9 @@ class Architecture:
 
 
 def common_family(name: str) -> str:
-    """Return one name for all families, and all values of `model_type`, of the same architecture."""
+    """Return one name for all families, and all values of `model_type`, of the same
+    architecture.
+    """
     family: str = _document()["architectures"].get(name, name)
     return family
 
@@ -135,7 +156,9 @@ class CatalogueEntry:
     """The model's id on the Hugging Face hub, as bert-score spells it."""
 
     family: str
-    """The architecture, which decides how it is exported: `bert`, `roberta`, `deberta-v2` and so on."""
+    """The architecture, which decides how it is exported: `bert`, `roberta`, `deberta-v2` and so
+    on.
+    """
 
     num_layers: int
     """The layer that `source` chose for the token vectors; 0 is the embeddings."""
@@ -144,7 +167,8 @@ class CatalogueEntry:
     """The type and the sizes of the whole model."""
 
     max_length: int | None
-    """The most tokens that the model accepts, special tokens included; None if its positions have no bound.
+    """The most tokens that the model accepts, special tokens included; None if its positions have
+    no bound.
 
     A bundle has a lower maximum if the model's tokenizer states one.
     """
@@ -153,7 +177,9 @@ class CatalogueEntry:
     """MB (10^6 bytes) of the weights in fp32 when the model is cut at its layer."""
 
     tokenizer: Literal["slow", "fast"]
-    """The tokenizer that a bundle has by default: `slow`, or `fast` for a model without a slow one."""
+    """The tokenizer that a bundle has by default: `slow`, or `fast` for a model without a slow
+    one.
+    """
 
     source: str
     """The package that published the layer."""
@@ -161,14 +187,18 @@ class CatalogueEntry:
 
 @cache
 def entries() -> Mapping[str, CatalogueEntry]:
-    """Return every known model by name, read-only: bert-score's `model2layers` in its order, then others."""
+    """Return every known model by name, read-only: bert-score's `model2layers` in its order, then
+    others.
+    """
     return MappingProxyType(
         {
             name: CatalogueEntry(
                 name,
                 fact["family"],
                 fact["layer"],
-                Architecture(fact["family"], fact.get("layers"), fact.get("hidden"), fact.get("vocabulary")),
+                Architecture(
+                    fact["family"], fact.get("layers"), fact.get("hidden"), fact.get("vocabulary")
+                ),
                 fact.get("max_length"),
                 fact["size"],
                 fact.get("tokenizer", "slow"),
@@ -185,7 +215,9 @@ def find(name: str) -> CatalogueEntry | None:
 
 
 def misnamed(name: str, model: Architecture) -> str | None:
-    """Return how a model of the catalogue and another of its name differ; None unless it is another for certain.
+    """Return how a model of the catalogue and another of its name differ.
+
+    None unless it is another for certain.
 
     Models of the same type and sizes, such as one that was fine-tuned, cannot be told apart.
     """
@@ -196,7 +228,10 @@ def misnamed(name: str, model: Architecture) -> str | None:
 
 
 def lower_code(language: str) -> str:
-    """Return the code of a language in lower case; raise an InputTypeError if it is no string."""
+    """Return the code of a language in lower case.
+
+    Raise an InputTypeError if it is no string.
+    """
     if not isinstance(language, str):
         raise InputTypeError(f'lang is {language!r}; expected a language code, such as "en".')
     return language.lower()
@@ -205,19 +240,23 @@ def lower_code(language: str) -> str:
 def default_model(language: str) -> str:
     """Return the default model of a language, as bert-score's `lang2model` (`utils.py`) does.
 
-    Takes a code such as `en`, in any case; the catalogue's other codes get the multilingual model, and whatever is none
-    an InputError.
+    Takes a code such as `en`, in any case; the catalogue's other codes get the multilingual model,
+    and whatever is none an InputError.
     """
     languages = _document()["languages"]
     code, named = lower_code(language), languages["named"]
     parts = _LANGUAGE_CODE.fullmatch(code)
-    is_code = parts is not None and parts[1] in f"{languages['two_letters']} {languages['three_letters']}".split()
+    is_code = (
+        parts is not None
+        and parts[1] in f"{languages['two_letters']} {languages['three_letters']}".split()
+    )
     if code not in named and not is_code:
         alias, _, country = locale.normalize(code).partition("_")
         raise InputError(
-            f"lang is {language!r}; expected a language code{country and f', {alias!r} for this one'}. "
-            f"{', '.join(sorted(named))} have a model of their own, all others get {languages['default']}; 'und' is a "
-            "language without a code of two letters."
+            f"lang is {language!r}; expected a language "
+            f"code{country and f', {alias!r} for this one'}. {', '.join(sorted(named))} have a "
+            f"model of their own, all others get {languages['default']}; 'und' is a language "
+            "without a code of two letters."
         )
     return named.get(code, languages["default"])
 
@@ -228,7 +267,8 @@ def models_of_languages() -> Mapping[str, str]:
 
 
 def nearest_names(name: str, candidates: Iterable[str]) -> list[str]:
-    """Return up to three names similar to an unknown one, for an error message; the best first, case ignored.
+    """Return up to three names similar to an unknown one, for an error message; the best first,
+    case ignored.
 
     Names that contain the unknown one always qualify.
     """
@@ -245,27 +285,36 @@ def nearest_names(name: str, candidates: Iterable[str]) -> list[str]:
 
 
 def baseline_languages(name: str) -> list[str]:
-    """Return the languages that have a baseline for this model, sorted; none for an unknown model."""
+    """Return the languages that have a baseline for this model, sorted.
+
+    None for an unknown model.
+    """
     return sorted(_baseline_files(name))
 
 
 def baselines(name: str, num_layers: int) -> dict[str, Baseline]:
-    """Return language to baseline for one layer of a model, from bert-score's `rescale_baseline` folder.
+    """Return language to baseline for one layer of a model, from bert-score's `rescale_baseline`
+    folder.
 
-    Languages without a row for the layer are absent, so the result is empty for an unknown model or layer.
+    Languages without a row for the layer are absent, so the result is empty for an unknown model or
+    layer.
     """
     of_layer = {}
     for language, file in sorted(_baseline_files(name).items()):
         with file.open(encoding="utf-8") as lines:
             for row in csv.DictReader(lines):
                 if int(row["layer"]) == num_layers:
-                    of_layer[language] = Baseline(float(row["precision"]), float(row["recall"]), float(row["f1"]))
+                    of_layer[language] = Baseline(
+                        float(row["precision"]), float(row["recall"]), float(row["f1"])
+                    )
     return of_layer
 
 
 @cache
 def largest_differences() -> Mapping[str, float]:
-    """Return by family the largest difference of scores from the original's, on tiny random models."""
+    """Return by family the largest difference of scores from the original's, on tiny random
+    models.
+    """
     with _folder().joinpath("parity.csv").open(encoding="utf-8") as lines:
         largest = {row["family"]: float(row["largest_difference"]) for row in csv.DictReader(lines)}
     return MappingProxyType(largest)
@@ -281,8 +330,13 @@ def _folder() -> Traversable:
 
 
 def _baseline_files(name: str) -> dict[str, Traversable]:
-    """Return language to baseline file, for names of the catalogue only: others could be any path."""
+    """Return language to baseline file, for names of the catalogue only: others could be any
+    path.
+    """
     if name not in entries():
         return {}
-    candidates = {folder.name: folder.joinpath(f"{name}.csv") for folder in _folder().joinpath("baselines").iterdir()}
+    candidates = {
+        folder.name: folder.joinpath(f"{name}.csv")
+        for folder in _folder().joinpath("baselines").iterdir()
+    }
     return {language: file for language, file in candidates.items() if file.is_file()}

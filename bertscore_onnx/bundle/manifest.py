@@ -1,4 +1,6 @@
-"""The manifest of a bundle, `bertscore.json`: the facts that the runtime needs, and a digest of every file."""
+"""The manifest of a bundle, `bertscore.json`: the facts that the runtime needs, and a digest of
+every file.
+"""
 
 import hashlib
 from dataclasses import astuple
@@ -17,10 +19,14 @@ FORMAT_VERSION = 2
 GRAPH_FILE = "model.onnx"
 DATA_FILE = "model.onnx.data"
 SCORING_FILE = "scoring.onnx"
-"""The scoring graph: token ids of pairs in, their P, R and F out; it shares the weight file of `model.onnx`."""
+"""The scoring graph: token ids of pairs in, their P, R and F out; it shares the weight file of
+`model.onnx`.
+"""
 
 SCORING_INPUTS = ("candidate_ids", "candidate_mask", "reference_ids", "reference_mask")
-"""Each int64, (pairs, tokens) of its side; masks are 1 on tokens, which come first, and 0 on padding."""
+"""Each int64, (pairs, tokens) of its side; masks are 1 on tokens, which come first, and 0 on
+padding.
+"""
 
 WEIGHTS_INPUT = "token_weights"
 """An optional input, fp32 (vocab_size,): the weight of each id, uniform by default."""
@@ -47,7 +53,9 @@ Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 
 
 class GoldenPair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A pair of sentences and the scores that the original model gives it, without idf or rescaling."""
+    """A pair of sentences and the scores that the original model gives it, without idf or
+    rescaling.
+    """
 
     candidate: str
     reference: str
@@ -60,7 +68,9 @@ class GoldenPair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SlowDifferences(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Counts of texts whose ids by the fast tokenizer differ from the slow tokenizer's of the same model."""
+    """Counts of texts whose ids by the fast tokenizer differ from the slow tokenizer's of the same
+    model.
+    """
 
     num_texts: Annotated[int, msgspec.Meta(ge=1)]
     """The number of texts that both encoded, plain ones and edge cases."""
@@ -71,7 +81,9 @@ class SlowDifferences(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class UnrelatedScores(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The scores of random pairs in one language, if a baseline was measured with the bundle itself."""
+    """The scores of random pairs in one language, if a baseline was measured with the bundle
+    itself.
+    """
 
     num_pairs: Annotated[int, msgspec.Meta(ge=1)]
 
@@ -79,18 +91,23 @@ class UnrelatedScores(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The compute precision of the scores, and so of the baseline."""
 
     f1_quantiles: list[Annotated[list[float], msgspec.Meta(min_length=2, max_length=MAX_QUANTILES)]]
-    """For each layer of the output, raw F at evenly spaced quantiles, from the lowest to the highest score."""
+    """For each layer of the output, raw F at evenly spaced quantiles, from the lowest to the
+    highest score.
+    """
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The content of `bertscore.json`."""
 
     format_version: int
-    """The version of this format; this version of the package writes and reads `FORMAT_VERSION` only."""
+    """The version of this format; this version of the package writes and reads `FORMAT_VERSION`
+    only.
+    """
 
     model_id: str
-    """The model's name in the catalogue or on the Hub, or the name of its local folder. Like all names in a manifest it
-    is printable and has no `|`, so that it can stand in a signature or a line of a log."""
+    """The model's name in the catalogue or on the Hub, or the name of its local folder. Like all
+    names in a manifest it is printable and has no `|`, so that it can stand in a signature or a
+    line of a log."""
 
     revision: str | None
     """The commit on the Hub, if the model came from there."""
@@ -120,7 +137,9 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     vocab_size: Annotated[int, msgspec.Meta(ge=1, le=MAX_VOCAB_SIZE)]
 
     max_length: Size | None
-    """The most tokens of a text, special tokens included; longer texts are truncated. None if there is no bound."""
+    """The most tokens of a text, special tokens included; longer texts are truncated. None if there
+    is no bound.
+    """
 
     pad_id: TokenId
 
@@ -137,7 +156,9 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The rules of the tokenizer that `tokenizer.slow.json` lacks; None in the fast mode."""
 
     tokenizer_differences: Count
-    """The number of the export's edge-case texts that get other ids than from the original tokenizer."""
+    """The number of the export's edge-case texts that get other ids than from the original
+    tokenizer.
+    """
 
     baselines: dict[str, list[Baseline]]
     """Language to the baseline of each layer of the output."""
@@ -151,63 +172,95 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     golden: list[GoldenPair]
 
     golden_difference: Annotated[float, msgspec.Meta(ge=0)]
-    """The largest difference from the golden scores when the bundle was exported; the cost of its precision."""
+    """The largest difference from the golden scores when the bundle was exported; the cost of its
+    precision.
+    """
 
     padding: bool = True
-    """Whether texts may be padded to the length of others. If padding changes the vectors of the real tokens, a batch
-    holds texts of one length only."""
+    """Whether texts may be padded to the length of others. If padding changes the vectors of the
+    real tokens, a batch holds texts of one length only."""
 
     unrelated: dict[str, UnrelatedScores] | msgspec.UnsetType = msgspec.UNSET
-    """Language to the scores of random pairs, for baselines that were measured with this bundle; absent if none was,
-    and then not part of the digest."""
+    """Language to the scores of random pairs, for baselines that were measured with this bundle;
+    absent if none was, and then not part of the digest."""
 
     scoring_difference: Annotated[float, msgspec.Meta(ge=0)] | msgspec.UnsetType = msgspec.UNSET
-    """The largest difference between the scores of the scoring graph and of the runtime when the bundle was exported;
-    absent without such a graph."""
+    """The largest difference between the scores of the scoring graph and of the runtime when the
+    bundle was exported; absent without such a graph."""
 
     slow_differences: SlowDifferences | msgspec.UnsetType = msgspec.UNSET
-    """The differences from the ids of the slow tokenizer; absent in the slow mode, and if there is no slow one."""
+    """The differences from the ids of the slow tokenizer; absent in the slow mode, and if there is
+    no slow one.
+    """
 
     final_norm: bool | msgspec.UnsetType = msgspec.UNSET
-    """If the model has a norm after its last layer and the bundle all layers: whether the graph applies it to each, so
-    that each scores as in a bundle of its own; otherwise absent."""
+    """If the model has a norm after its last layer and the bundle all layers: whether the graph
+    applies it to each, so that each scores as in a bundle of its own; otherwise absent."""
 
-    model_layers: Annotated[int, msgspec.Meta(ge=0, le=MAX_LAYERS)] | msgspec.UnsetType = msgspec.UNSET
+    model_layers: Annotated[int, msgspec.Meta(ge=0, le=MAX_LAYERS)] | msgspec.UnsetType = (
+        msgspec.UNSET
+    )
     """The number of layers of the whole model; absent in bundles of earlier versions."""
 
     comparison: Literal["with PyTorch", "not compared"] | msgspec.UnsetType = msgspec.UNSET
-    """Whether a graph that somebody else has published was compared with the PyTorch model. If not, the golden scores
-    are those of the whole graph. Absent if the model itself was exported, which is always compared."""
+    """Whether a graph that somebody else has published was compared with the PyTorch model. If not,
+    the golden scores are those of the whole graph. Absent if the model itself was exported, which
+    is always compared."""
 
     digest: Sha256 | Literal[""] = ""
     """The SHA-256 of all the above, which identifies the bundle."""
 
     def __post_init__(self) -> None:
-        """Raise a ValueError if a name is unprintable, an id is not the model's, or a list does not fit the layers."""
+        """Raise a ValueError if a name is unprintable, an id is not the model's, or a list does not
+        fit the layers.
+        """
         singles = [self.model_id, self.revision or "", self.family, self.output]
         singles += [measured.precision for measured in self.unrelated_scores.values()]
-        for name in [*singles, *self.inputs, *self.baselines, *self.exported_with, *self.exported_with.values()]:
+        for name in [
+            *singles,
+            *self.inputs,
+            *self.baselines,
+            *self.exported_with,
+            *self.exported_with.values(),
+        ]:
             if not name.isprintable() or "|" in name:
-                raise ValueError(f"The name {name[:100]!a} has characters that cannot be printed, or a `|`")
+                raise ValueError(
+                    f"The name {name[:100]!a} has characters that cannot be printed, or a `|`"
+                )
 
-        ids = {"pad_id": [self.pad_id], "zero_weight_ids": self.zero_weight_ids, "empty_ids": self.empty_ids}
+        ids = {
+            "pad_id": [self.pad_id],
+            "zero_weight_ids": self.zero_weight_ids,
+            "empty_ids": self.empty_ids,
+        }
         if self.tokenizer_spec is not None:
-            ids |= {"prefix_ids": self.tokenizer_spec.prefix_ids, "suffix_ids": self.tokenizer_spec.suffix_ids}
+            ids |= {
+                "prefix_ids": self.tokenizer_spec.prefix_ids,
+                "suffix_ids": self.tokenizer_spec.suffix_ids,
+            }
         for field, values in ids.items():
             if (largest := max(values, default=0)) >= self.vocab_size:
-                raise ValueError(f"Expected ids below vocab_size, {self.vocab_size}, got {largest} - at `$.{field}`")
+                raise ValueError(
+                    f"Expected ids below vocab_size, {self.vocab_size}, got {largest} - at "
+                    f"`$.{field}`"
+                )
 
         expected = len(self.layers)
-        scores = [scores for pair in self.golden for scores in (pair.precision, pair.recall, pair.f1)]
+        scores = [
+            scores for pair in self.golden for scores in (pair.precision, pair.recall, pair.f1)
+        ]
         for field, lists in (("golden", scores), ("baselines", list(self.baselines.values()))):
             for numbers in lists:
                 if len(numbers) != expected:
                     raise ValueError(
-                        f"Expected {expected} per list, one for each layer, got {len(numbers)} - at `$.{field}`"
+                        f"Expected {expected} per list, one for each layer, got {len(numbers)} - "
+                        f"at `$.{field}`"
                     )
         for language, measured in self.unrelated_scores.items():
             if language not in self.baselines or len(measured.f1_quantiles) != expected:
-                raise ValueError(f"Expected a baseline and {expected} lists for {language!a} - at `$.unrelated`")
+                raise ValueError(
+                    f"Expected a baseline and {expected} lists for {language!a} - at `$.unrelated`"
+                )
             if any(sorted(numbers) != numbers for numbers in measured.f1_quantiles):
                 raise ValueError("Expected numbers in ascending order - at `$.unrelated`")
         for baseline in chain.from_iterable(self.baselines.values()):
@@ -228,7 +281,9 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def variant(self) -> Variant:
         """The variant of the model that the bundle holds."""
-        return Variant(None if self.all_layers else self.num_layers, self.tokenizer_mode, self.precision)
+        return Variant(
+            None if self.all_layers else self.num_layers, self.tokenizer_mode, self.precision
+        )
 
     @property
     def has_scoring_graph(self) -> bool:
@@ -252,17 +307,27 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def is_empty_padded(self) -> bool:
-        """Whether padding stands in for an empty text, to which the original tokenizer gives no id."""
+        """Whether padding stands in for an empty text, to which the original tokenizer gives no
+        id.
+        """
         spec = self.tokenizer_spec
-        return self.empty_ids == [self.pad_id] and (spec is None or not (spec.prefix_ids or spec.suffix_ids))
+        return self.empty_ids == [self.pad_id] and (
+            spec is None or not (spec.prefix_ids or spec.suffix_ids)
+        )
 
     @property
     def unrelated_scores(self) -> dict[str, UnrelatedScores]:
-        """Language to the scores of random pairs; empty if no baseline was measured with this bundle."""
+        """Language to the scores of random pairs.
+
+        Empty if no baseline was measured with this bundle.
+        """
         return {} if self.unrelated is msgspec.UNSET else self.unrelated
 
     def of_layer(self, num_layers: int) -> "Manifest":
-        """Return the facts of a single layer of a bundle of all layers; the bundle's digest stays."""
+        """Return the facts of a single layer of a bundle of all layers.
+
+        The bundle's digest stays.
+        """
         layer = slice(num_layers, num_layers + 1)
         return msgspec.structs.replace(
             self,
@@ -271,12 +336,17 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             baselines={language: layers[layer] for language, layers in self.baselines.items()},
             golden=[
                 msgspec.structs.replace(
-                    pair, precision=pair.precision[layer], recall=pair.recall[layer], f1=pair.f1[layer]
+                    pair,
+                    precision=pair.precision[layer],
+                    recall=pair.recall[layer],
+                    f1=pair.f1[layer],
                 )
                 for pair in self.golden
             ],
             unrelated={
-                language: msgspec.structs.replace(measured, f1_quantiles=measured.f1_quantiles[layer])
+                language: msgspec.structs.replace(
+                    measured, f1_quantiles=measured.f1_quantiles[layer]
+                )
                 for language, measured in self.unrelated_scores.items()
             },
         )
@@ -298,5 +368,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> Manifest:
     An existing manifest is replaced atomically: concurrent readers see the old or the new one.
     """
     sealed = msgspec.structs.replace(manifest, digest=manifest.computed_digest())
-    replace_whole(folder / MANIFEST, msgspec.json.format(msgspec.json.encode(sealed), indent=2) + b"\n")
+    replace_whole(
+        folder / MANIFEST, msgspec.json.format(msgspec.json.encode(sealed), indent=2) + b"\n"
+    )
     return sealed

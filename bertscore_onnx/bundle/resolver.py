@@ -35,20 +35,23 @@ from bertscore_onnx.errors import (
 
 
 def resolve_bundle(
-    model_type: str | None,  # a catalogue name, a Hub id, or the path of a bundle; None for the language's default
+    # a catalogue name, a Hub id, or the path of a bundle; None for the language's default
+    model_type: str | None,
     *,
     lang: str | None = None,  # a language code, required without `model_type`
-    num_layers: int | None = None,  # None for the bundle's own layer, or the catalogue's; ignored with `all_layers`
+    # None for the bundle's own layer, or the catalogue's; ignored with `all_layers`
+    num_layers: int | None = None,
     all_layers: bool | None = False,  # None accepts both kinds of bundle, if a path is given
-    tokenizer_mode: TokenizerMode | None = None,  # None accepts both by path, and by name means the model's default
+    # None accepts both by path, and by name means the model's default
+    tokenizer_mode: TokenizerMode | None = None,
     precision: Precision | None = None,  # None accepts all by path, and means fp32 by name
     verify: bool = False,
 ) -> Bundle:
     """Find and open a bundle.
 
-    Raises an InputError without a model and a language or for a bundle of another tokenizer or precision, an
-    UnknownModelError or UnknownLayerError for names and layers that do not exist, and a BundleError for a bundle that
-    is not exported yet or cannot be used.
+    Raises an InputError without a model and a language or for a bundle of another tokenizer or
+    precision, an UnknownModelError or UnknownLayerError for names and layers that do not exist, and
+    a BundleError for a bundle that is not exported yet or cannot be used.
     """
     if model_type is None:
         if lang is None:
@@ -70,7 +73,9 @@ def resolve_bundle(
     if os.path.isfile(os.path.join(model_type, MANIFEST)):  # unlike Path, it accepts any string
         bundle = open_bundle(model_type, verify=verify)
         _check_variant(bundle, tokenizer_mode, precision)
-        return bundle if all_layers is None else _of_layers(bundle, num_layers, all_layers=all_layers)
+        return (
+            bundle if all_layers is None else _of_layers(bundle, num_layers, all_layers=all_layers)
+        )
     if _is_path(model_type):
         _raise_not_a_bundle(model_type)
     entry, precision = catalogue.find(model_type), precision or "fp32"
@@ -94,20 +99,25 @@ def installed_models() -> list[str]:
 
 
 def _is_path(name: str) -> bool:
-    """Return whether a name can only be a path: models on the Hub are named `model` or `organisation/model`."""
+    """Return whether a name can only be a path: models on the Hub are named `model` or
+    `organisation/model`.
+    """
     return not name or name[0] in "./~" or name[-1] == "/" or "\\" in name or name.count("/") > 1
 
 
 def _of_layers(bundle: Bundle, num_layers: int | None, *, all_layers: bool) -> Bundle:
-    """Return the requested layers of a bundle opened by its path; raise an UnknownLayerError if it lacks them."""
+    """Return the requested layers of a bundle opened by its path.
+
+    Raise an UnknownLayerError if it lacks them.
+    """
     manifest = bundle.manifest
     if all_layers:
         if manifest.all_layers:
             return bundle
         raise UnknownLayerError(
-            f"The bundle {bundle.path} holds layer {manifest.num_layers} only, and all layers are needed. Run "
-            f"{_export_of(manifest.model_id, manifest, ' --all-layers')} to export all layers, or leave out the "
-            "option that needs them."
+            f"The bundle {bundle.path} holds layer {manifest.num_layers} only, and all layers are "
+            f"needed. Run {_export_of(manifest.model_id, manifest, ' --all-layers')} to export "
+            "all layers, or leave out the option that needs them."
         )
     model_layers = manifest.num_layers if manifest.all_layers else manifest.model_layers
     if num_layers is not None and model_layers is not msgspec.UNSET and num_layers > model_layers:
@@ -120,18 +130,20 @@ def _of_layers(bundle: Bundle, num_layers: int | None, *, all_layers: bool) -> B
         if num_layers is not None:
             return replace(bundle, manifest=manifest.of_layer(num_layers))
         raise UnknownLayerError(
-            f"The bundle {bundle.path} holds all layers, 0 to {manifest.num_layers}. Choose one with ",
+            f"The bundle {bundle.path} holds all layers, 0 to {manifest.num_layers}. Choose one "
+            "with ",
             Argument("num_layers"),
             ", or score by each with ",
             Argument("all_layers", True),
             ".",
         )
     if num_layers not in (None, manifest.num_layers):
+        export = _export_of(manifest.model_id, manifest, f" --num-layers {num_layers}")
         raise UnknownLayerError(
-            f"The bundle {bundle.path} is cut at layer {manifest.num_layers}, and layer {num_layers} was asked for. "
-            "Leave ",
+            f"The bundle {bundle.path} is cut at layer {manifest.num_layers}, and layer "
+            f"{num_layers} was asked for. Leave ",
             Argument("num_layers"),
-            f" out, or run {_export_of(manifest.model_id, manifest, f' --num-layers {num_layers}')}.",
+            f" out, or run {export}.",
         )
     return bundle
 
@@ -142,27 +154,36 @@ def _check_place(bundle: Bundle, name: str) -> None:
     variant = manifest.variant.folder_name
     if (manifest.model_id, variant) != (name, bundle.path.name):
         raise ManifestError(
-            f"{bundle.path} is the place of {name}, and holds {manifest.model_id}, {variant}. Move it to a folder "
-            "elsewhere and score with its path, or export it again."
+            f"{bundle.path} is the place of {name}, and holds {manifest.model_id}, {variant}. "
+            "Move it to a folder elsewhere and score with its path, or export it again."
         )
 
 
-def _check_variant(bundle: Bundle, tokenizer_mode: TokenizerMode | None, precision: Precision | None) -> None:
-    """Raise an InputError if a bundle opened by its path has another tokenizer or precision than requested."""
+def _check_variant(
+    bundle: Bundle, tokenizer_mode: TokenizerMode | None, precision: Precision | None
+) -> None:
+    """Raise an InputError if a bundle opened by its path has another tokenizer or precision than
+    requested.
+    """
     manifest = bundle.manifest
-    wanted = Variant(manifest.num_layers, tokenizer_mode or manifest.tokenizer_mode, precision or manifest.precision)
+    wanted = Variant(
+        manifest.num_layers,
+        tokenizer_mode or manifest.tokenizer_mode,
+        precision or manifest.precision,
+    )
     layer = " --all-layers" if manifest.all_layers else f" --num-layers {manifest.num_layers}"
     advice = f"or run {_export_of(manifest.model_id, wanted, layer)}."
     if wanted.tokenizer_mode != manifest.tokenizer_mode:
         raise InputError(
-            f"The bundle {bundle.path} has the {manifest.tokenizer_mode} tokenizer, and the {tokenizer_mode} one was "
-            "asked for. Leave ",
+            f"The bundle {bundle.path} has the {manifest.tokenizer_mode} tokenizer, and the "
+            f"{tokenizer_mode} one was asked for. Leave ",
             Argument("use_fast_tokenizer"),
             f" out, {advice}",
         )
     if wanted.precision != manifest.precision:
         raise InputError(
-            f"The bundle {bundle.path} is in {manifest.precision}, and {precision} was asked for. Leave ",
+            f"The bundle {bundle.path} is in {manifest.precision}, and {precision} was asked for. "
+            "Leave ",
             Argument("precision"),
             f" out, {advice}",
         )
@@ -171,7 +192,9 @@ def _check_variant(bundle: Bundle, tokenizer_mode: TokenizerMode | None, precisi
 def _folder_of_one_layer(
     name: str, num_layers: int | None, tokenizer_mode: TokenizerMode, precision: Precision
 ) -> Path:
-    """Return the folder of a model's single-layer bundle: at the given layer, the catalogue's, or the only layer."""
+    """Return the folder of a model's single-layer bundle: at the given layer, the catalogue's, or
+    the only layer.
+    """
     entry = catalogue.find(name)
     if num_layers is None and entry is not None:
         num_layers = entry.num_layers
@@ -184,19 +207,24 @@ def _folder_of_one_layer(
             _raise_unknown(name)
         command = _export_of(name, Variant(None, tokenizer_mode, precision), " --num-layers N")
         raise BundleNotFoundError(
-            f"No bundle of {name} with its {tokenizer_mode} tokenizer in {precision} is here, only {stored}. Choose "
-            f"one of these, or run {command}."
+            f"No bundle of {name} with its {tokenizer_mode} tokenizer in {precision} is here, "
+            f"only {stored}. Choose one of these, or run {command}."
         )
     if len(folders) > 1:
         names = ", ".join(path.name for path in folders)
         raise UnknownLayerError(
-            f"There are several bundles of {name}, choose one with ", Argument("num_layers"), f": {names}."
+            f"There are several bundles of {name}, choose one with ",
+            Argument("num_layers"),
+            f": {names}.",
         )
     return folders[0]
 
 
 def _exported(name: str, variant: Variant) -> Path:
-    """Return the folder of a bundle; raise an error with the command to export it if it does not exist."""
+    """Return the folder of a bundle.
+
+    Raise an error with the command to export it if it does not exist.
+    """
     folder = bundle_folder(name, variant)
     if (folder / MANIFEST).is_file():
         return folder
@@ -211,36 +239,45 @@ def _exported(name: str, variant: Variant) -> Path:
         layer = ""
     which = "with all layers" if variant.num_layers is None else f"at layer {variant.num_layers}"
     raise BundleNotFoundError(
-        f"{name} {which} is not exported yet (there is no {folder}).{others and f' There is {others}.'} "
-        f"Run {_export_of(name, variant, layer)} once, on any machine with the `export` extra installed."
+        f"{name} {which} is not exported yet (there is no "
+        f"{folder}).{others and f' There is {others}.'} Run {_export_of(name, variant, layer)} "
+        "once, on any machine with the `export` extra installed."
     )
 
 
 def _export_of(name: str, wanted: Variant | Manifest, layer: str) -> str:
-    """Return the command that exports another variant of a model, whose name may have been chosen."""
+    """Return the command that exports another variant of a model, whose name may have been
+    chosen.
+    """
     mode = "" if wanted.tokenizer_mode == "slow" else f" --tokenizer-mode {wanted.tokenizer_mode}"
     precision = "" if wanted.precision == "fp32" else f" --precision {wanted.precision}"
     is_known = catalogue.find(name) is not None or name.count("/") == 1
-    command = f"`bertscore-onnx export --model {name if is_known else 'MODEL'}{layer}{mode}{precision}`"
+    command = (
+        f"`bertscore-onnx export --model {name if is_known else 'MODEL'}{layer}{mode}{precision}`"
+    )
     return command if is_known else f"{command} (MODEL is the folder or the Hub id of {name})"
 
 
 def _raise_not_a_bundle(path: str) -> NoReturn:
     if os.path.isfile(os.path.join(path, "config.json")):
         raise BundleNotFoundError(
-            f"{path} holds a transformers model, not a bundle. Run `bertscore-onnx export --model {path} "
-            "--num-layers N --output BUNDLE` and score with BUNDLE."
+            f"{path} holds a transformers model, not a bundle. Run `bertscore-onnx export --model "
+            f"{path} --num-layers N --output BUNDLE` and score with BUNDLE."
         )
     folder = Path(path).parent
     if os.path.isfile(path) and (folder / MANIFEST).is_file():
-        raise BundleNotFoundError(f"{path} is a file of a bundle. Give the bundle's folder, {folder}.")
+        raise BundleNotFoundError(
+            f"{path} is a file of a bundle. Give the bundle's folder, {folder}."
+        )
     if os.path.exists(path):
         raise BundleNotFoundError(
-            f"{path} is no bundle, which is a folder with a {MANIFEST}. `bertscore-onnx export` makes one from a model."
+            f"{path} is no bundle, which is a folder with a {MANIFEST}. `bertscore-onnx export` "
+            "makes one from a model."
         )
     raise BundleNotFoundError(
-        f"There is no folder {path!r}. Give the path of a bundle, absolute if it is not in the working folder, or the "
-        "name of a model; `bertscore-onnx models` lists those that are known."
+        f"There is no folder {path!r}. Give the path of a bundle, absolute if it is not in the "
+        "working folder, or the name of a model; `bertscore-onnx models` lists those that are "
+        "known."
     )
 
 
@@ -249,8 +286,9 @@ def _raise_unknown(name: str) -> NoReturn:
         _raise_not_a_bundle(name)
     near = ", ".join(catalogue.nearest_names(name, [*catalogue.entries(), *installed_models()]))
     raise UnknownModelError(
-        f"No model {name!r} is in the catalogue or among the bundles in {store_root()}, and the working folder has no "
-        f"such folder; give the absolute path of one elsewhere.{near and f' The nearest names are {near}.'} "
-        "`bertscore-onnx models` lists all; `bertscore-onnx export` makes a bundle of any other model of the Hub. A "
-        "bundle on the Hub is hf://ORG/REPO."
+        f"No model {name!r} is in the catalogue or among the bundles in {store_root()}, and the "
+        "working folder has no such folder; give the absolute path of one "
+        f"elsewhere.{near and f' The nearest names are {near}.'} `bertscore-onnx models` lists "
+        "all; `bertscore-onnx export` makes a bundle of any other model of the Hub. A bundle on "
+        "the Hub is hf://ORG/REPO."
     )

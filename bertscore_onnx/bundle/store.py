@@ -1,4 +1,6 @@
-"""The folder of bundles, `$BERTSCORE_ONNX_HOME`, by default the platform's cache folder; and the default model."""
+"""The folder of bundles, `$BERTSCORE_ONNX_HOME`, by default the platform's cache folder; and the
+default model.
+"""
 
 import hashlib
 import logging
@@ -69,8 +71,8 @@ def store_root() -> Path:
         root = None
     if root is None or root.parts[0] == "~":  # some versions of platformdirs leave it as it is
         raise BundleNotFoundError(
-            "There is no folder of bundles, since this user has no home folder. Give the path of a bundle, or set "
-            "BERTSCORE_ONNX_HOME to a folder."
+            "There is no folder of bundles, since this user has no home folder. Give the path of "
+            "a bundle, or set BERTSCORE_ONNX_HOME to a folder."
         )
     return root
 
@@ -81,7 +83,9 @@ def bundle_folder(model_id: str, variant: Variant) -> Path:
 
 
 def stored_bundles(model_id: str | None = None, variants: str = "*") -> Iterator[Path]:
-    """Yield the sorted folders of the stored bundles of one model, or of all, whose names match a pattern."""
+    """Yield the sorted folders of the stored bundles of one model, or of all, whose names match a
+    pattern.
+    """
     pattern = f"{variants}/{MANIFEST}" if model_id else f"*/{variants}/{MANIFEST}"
     try:
         root = _model_folder(model_id) if model_id else store_root() / "bundles"
@@ -89,20 +93,25 @@ def stored_bundles(model_id: str | None = None, variants: str = "*") -> Iterator
         return
     if not os.path.isdir(root):  # unlike Path, it accepts any name
         return
-    yield from sorted(manifest.parent for manifest in root.glob(pattern) if not manifest.parent.name.startswith("."))
+    yield from sorted(
+        manifest.parent
+        for manifest in root.glob(pattern)
+        if not manifest.parent.name.startswith(".")
+    )
 
 
 def _model_folder(model_id: str) -> Path:
     return store_root() / "bundles" / model_id.replace("/", "--")
 
 
-# SHA-256 of files, cached by size and times so that opening a bundle need not read it twice. The cache is the file
-# `digests.json` in the home folder. Anyone who can write it can prevent files from being checked, so it is used only if
-# file and folder belong to this user and nobody else can write them. Otherwise files are read each time.
+# SHA-256 of files, cached by size and times so that opening a bundle need not read it twice. The
+# cache is the file `digests.json` in the home folder. Anyone who can write it can prevent files
+# from being checked, so it is used only if file and folder belong to this user and nobody else can
+# write them. Otherwise files are read each time.
 
 FileStamp = tuple[int, ...]
-"""A file's size, modification and change times in nanoseconds, and inode, which differ if its content does. Programs
-can set the modification time, but not the change time."""
+"""A file's size, modification and change times in nanoseconds, and inode, which differ if its
+content does. Programs can set the modification time, but not the change time."""
 
 
 def file_stamp(path: str | PathLike[str]) -> FileStamp:
@@ -118,7 +127,9 @@ def file_digest(path: Path) -> str:
 
 
 def cached_digest(path: Path, *, read_again: bool = False) -> str:
-    """Return the SHA-256 of a file, from the cache if its stamp is unchanged and `read_again` is not set."""
+    """Return the SHA-256 of a file, from the cache if its stamp is unchanged and `read_again` is
+    not set.
+    """
     path = path.resolve()
     stamp = file_stamp(path)
     cache = _cache_file()
@@ -133,7 +144,10 @@ def cached_digest(path: Path, *, read_again: bool = False) -> str:
 
 
 def _cache_file() -> Path | None:
-    """Return the path of the cache; None without a home folder, or if others can write to it."""
+    """Return the path of the cache.
+
+    None without a home folder, or if others can write to it.
+    """
     try:
         folder = store_root()
     except BundleNotFoundError:
@@ -147,14 +161,20 @@ def _cache_file() -> Path | None:
 
 
 def _is_own(status: os.stat_result, writable_by_others: int) -> bool:
-    """Return whether a file is this user's and lacks certain permission bits; always True on Windows, without both."""
-    return not hasattr(os, "geteuid") or (status.st_uid == os.geteuid() and not status.st_mode & writable_by_others)
+    """Return whether a file is this user's and lacks certain permission bits.
+
+    Always True on Windows, without both.
+    """
+    return not hasattr(os, "geteuid") or (
+        status.st_uid == os.geteuid() and not status.st_mode & writable_by_others
+    )
 
 
 def _load(cache: Path) -> dict[str, list[int | str]]:
     import json  # costs start-up time
 
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # do not wait for a pipe
+    # do not wait for a pipe
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         with os.fdopen(os.open(cache, flags), "rb") as file:
             status = os.fstat(file.fileno())
@@ -173,7 +193,8 @@ def _save(cache: Path, entries: dict[str, list[int | str]]) -> None:
 
     entries = {path: entry for path, entry in entries.items() if os.path.exists(path)}
     try:
-        descriptor, temporary = tempfile.mkstemp(dir=cache.parent, prefix=".digests-")  # readable by this user only
+        # readable by this user only
+        descriptor, temporary = tempfile.mkstemp(dir=cache.parent, prefix=".digests-")
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 json.dump(entries, file)

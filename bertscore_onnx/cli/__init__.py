@@ -1,7 +1,7 @@
 """The command line, `bertscore-onnx COMMAND`.
 
-Results go to standard output, everything else to standard error. The exit status is 0 after success, 1 where a gate
-or a check failed, 2 after an error and 130 after Ctrl-C.
+Results go to standard output, everything else to standard error. The exit status is 0 after
+success, 1 where a gate or a check failed, 2 after an error and 130 after Ctrl-C.
 """
 
 import errno
@@ -44,7 +44,9 @@ COMMANDS = {
     "inspect": ("Models", "bertscore_onnx.cli.inspect:inspect"),
     "doctor": ("Models", "bertscore_onnx.cli.doctor:doctor"),
 }
-"""By name, the group in the help, and the function, whose docstring describes the command and ends with examples."""
+"""By name, the group in the help, and the function, whose docstring describes the command and ends
+with examples.
+"""
 
 
 # Typer has its own copy of Click, so the types of Click are reached through Typer, or are `Any`.
@@ -61,22 +63,34 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Repeat such an option before each of its values, then parse."""
-        names = [name for option in self.params if getattr(option, "multiple", False) for name in option.opts]
+        names = [
+            name
+            for option in self.params
+            if getattr(option, "multiple", False)
+            for name in option.opts
+        ]
         try:
             rest = super().parse_args(ctx, _repeated(args, names))
         except _UsageError as error:
-            if hasattr(error, "possibilities"):  # it is an unknown option, perhaps the value of another
+            # it is an unknown option, perhaps the value of another
+            if hasattr(error, "possibilities"):
                 error.possibilities = self.choices.get(error.option_name) or error.possibilities
             raise
         if rest and not ctx.resilient_parsing:  # as when a shell completes a word
             first = self.params[0]
             is_argument = first.param_type_name == "argument"
-            form = f"a single {first.metavar}" if is_argument else f"an option before it, such as {first.opts[0]}"
+            form = (
+                f"a single {first.metavar}"
+                if is_argument
+                else f"an option before it, such as {first.opts[0]}"
+            )
             ctx.fail(f"{shlex.join(rest)} is unexpected; expected {form}.")
         return rest
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the parameters under the headings of their panels, which Typer does only with rich."""
+        """Write the parameters under the headings of their panels, which Typer does only with
+        rich.
+        """
         _write_panels(
             formatter,
             (
@@ -88,7 +102,9 @@ class Command(TyperCommand):
 
 
 def _parse_values(command: Any) -> dict[str, list[str]]:
-    """Have numbers and choices parsed by `_parser`, and return the options with their choices, by `--choice`."""
+    """Have numbers and choices parsed by `_parser`, and return the options with their choices, by
+    `--choice`.
+    """
     choices: dict[str, list[str]] = {}
     for parameter in signature(command).parameters.values():
         kind, option = get_args(parameter.annotation)
@@ -103,10 +119,22 @@ def _parse_values(command: Any) -> dict[str, list[str]]:
 
 
 def _parser(kind: Any, least: float | None, most: float | None) -> Callable[[Any], Any]:
-    """Return a parser of numbers, or of choices, whose error says what was given and what is expected."""
+    """Return a parser of numbers, or of choices, whose error says what was given and what is
+    expected.
+    """
     choices = get_args(kind)
-    expected = f"one of {', '.join(map(repr, choices))}" if choices else f"a {'whole ' * (kind is int)}number"
-    expected += "" if least is None else f" of at least {least:,}" if most is None else f" from {least:,} to {most:,}"
+    expected = (
+        f"one of {', '.join(map(repr, choices))}"
+        if choices
+        else f"a {'whole ' * (kind is int)}number"
+    )
+    expected += (
+        ""
+        if least is None
+        else f" of at least {least:,}"
+        if most is None
+        else f" from {least:,} to {most:,}"
+    )
     least, most = -inf if least is None else least, inf if most is None else most
 
     def parse(text: Any) -> Any:
@@ -165,7 +193,9 @@ def _load_command(name: str) -> Any:
 
 
 CLOSED_PIPE = 128 + 13
-"""The status where the reader of `… | head -1` has gone away: that of a program which the signal SIGPIPE ends."""
+"""The status where the reader of `… | head -1` has gone away: that of a program which the signal
+SIGPIPE ends.
+"""
 
 
 @contextmanager
@@ -190,7 +220,9 @@ class Commands(TyperGroup):
         return [*COMMANDS]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command, which is imported with its first use; None if there is none of this name."""
+        """Return a command, which is imported with its first use; None if there is none of this
+        name.
+        """
         return _load_command(cmd_name) if cmd_name in COMMANDS else None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -210,13 +242,16 @@ class Commands(TyperGroup):
             return super().make_context(*arguments, **options)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; exit with 2 after an error of ours, and with 130 after Ctrl-C, with the command's notes."""
+        """Run the command; exit with 2 after an error of ours, and with 130 after Ctrl-C, with the
+        command's notes.
+        """
         arguments = [*ctx.args]
         try:
             with one_line_warnings(), _own_status_of_closed_pipes():
                 return super().invoke(ctx)
         except BertScoreOnnxError as error:
-            echo(f"Error: {with_options(error, ['bertscore-onnx', ctx.invoked_subcommand, *arguments])}")
+            command = ["bertscore-onnx", ctx.invoked_subcommand, *arguments]
+            echo(f"Error: {with_options(error, command)}")
             raise typer.Exit(2) from error
         except _UsageError as error:  # which the caller prints, with what was typed
             error.message = one_line(error.message)
@@ -237,7 +272,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={
         "help_option_names": ["-h", "--help"],
-        "token_normalize_func": methodcaller("replace", "_", "-"),  # bert-score spells options with underscores
+        # bert-score spells options with underscores
+        "token_normalize_func": methodcaller("replace", "_", "-"),
     },
 )
 
@@ -251,14 +287,18 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=_print_version, is_eager=True
+        ),
     ] = False,
 ) -> None:
     """BERTScore on ONNX Runtime: the numbers of bert-score, without PyTorch at run time.
 
-    A model is exported once, into a bundle, which `score` uses. Which model? `--lang en` selects roberta-large, as in
-    bert-score, whose authors recommend microsoft/deberta-xlarge-mnli for English; `models` lists all models. The help
-    of every command has examples: `bertscore-onnx COMMAND --help`.
+    A model is exported once, into a bundle, which `score` uses. Which model? `--lang en` selects
+    roberta-large, as in bert-score, whose authors recommend microsoft/deberta-xlarge-mnli for
+    English; `models` lists all models. The help of every command has examples: `bertscore-onnx
+    COMMAND --help`.
     """
 
 
@@ -275,8 +315,13 @@ def main() -> None:
         if not isinstance(error, BrokenPipeError):
             status = 2
             is_full = error.errno == errno.ENOSPC and error.filename is None
-            echo(f"Error: Cannot write all of the output ({error.strerror})." if is_full else f"Error: {error}")
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes once more at exit
+            echo(
+                f"Error: Cannot write all of the output ({error.strerror})."
+                if is_full
+                else f"Error: {error}"
+            )
+        # the interpreter flushes once more at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(status)
     except Exception:  # which would end with 1, as a gate that failed
         traceback.print_exc()

@@ -27,7 +27,10 @@ def baseline(
         typer.Option(
             "--corpus",
             metavar="FILE",
-            help="Texts of one language, one per line; only the first million are read. - is standard input.",
+            help=(
+                "Texts of one language, one per line; only the first million are read. - is "
+                "standard input."
+            ),
         ),
     ],
     *,
@@ -37,8 +40,8 @@ def baseline(
             "-m",
             "--model",
             metavar="MODEL",
-            help="The path of a bundle, or a model's name; a bundle of all layers gets a baseline for each.  "
-            f"[default: {MODEL_VARIABLE}]",
+            help="The path of a bundle, or a model's name; a bundle of all layers gets a baseline "
+            f"for each.  [default: {MODEL_VARIABLE}]",
             autocompletion=complete_model,
         ),
     ] = None,
@@ -46,23 +49,34 @@ def baseline(
     pairs: Annotated[
         int | None,
         typer.Option(
-            "--pairs", metavar="N", min=2, help="Maximum number of pairs.  [default: half the number of texts]"
+            "--pairs",
+            metavar="N",
+            min=2,
+            help="Maximum number of pairs.  [default: half the number of texts]",
         ),
     ] = None,
     max_words: Annotated[
-        int, typer.Option("--max-words", metavar="N", min=2, help="Ignore lines of N words or more.")
+        int,
+        typer.Option("--max-words", metavar="N", min=2, help="Ignore lines of N words or more."),
     ] = 32,
     seed: Annotated[
-        int, typer.Option("--seed", metavar="N", min=0, max=2**32 - 1, help="Seed of the random draw.")
+        int,
+        typer.Option("--seed", metavar="N", min=0, max=2**32 - 1, help="Seed of the random draw."),
     ] = 12345,
     tolerance: Annotated[
         float,
         typer.Option(
-            "--tolerance", metavar="X", min=0, help="Stop when all standard errors are below this; 0 scores all pairs."
+            "--tolerance",
+            metavar="X",
+            min=0,
+            help="Stop when all standard errors are below this; 0 scores all pairs.",
         ),
     ] = 1e-4,
     output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FILE", help="Write to a file instead of standard output.")
+        str | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="Write to a file instead of standard output."
+        ),
     ] = None,
     into_bundle: Annotated[
         str | None,
@@ -74,19 +88,23 @@ def baseline(
     ] = None,
     output_format: Annotated[
         Literal["csv", "json"],
-        typer.Option("--format", help="Format of the baseline; json also has standard errors and quantiles of F1."),
+        typer.Option(
+            "--format",
+            help="Format of the baseline; json also has standard errors and quantiles of F1.",
+        ),
     ] = "csv",
     quiet: bool,
 ) -> None:
     """Measure what unrelated texts score, for rescaling.
 
-    Draws candidates and references from a corpus at random, as bert-score does, scores them at every layer of the
-    bundle and writes the means of P, R and F1: LAYER,P,R,F, which `score --baseline-path` reads. It stops when all
-    standard errors are below --tolerance, or all pairs are scored.
+    Draws candidates and references from a corpus at random, as bert-score does, scores them at
+    every layer of the bundle and writes the means of P, R and F1: LAYER,P,R,F, which `score
+    --baseline-path` reads. It stops when all standard errors are below --tolerance, or all pairs
+    are scored.
 
-    With --into-bundle the bundle itself gets the baseline, so that `score --rescale-with-baseline` works with this
-    language, and `score` prints the share of pairs that score above unrelated ones. This changes the bundle's digest,
-    and with it the signature of its scores.
+    With --into-bundle the bundle itself gets the baseline, so that `score --rescale-with-baseline`
+    works with this language, and `score` prints the share of pairs that score above unrelated ones.
+    This changes the bundle's digest, and with it the signature of its scores.
 
     Examples:
         # Write a file, and rescale with it
@@ -111,7 +129,8 @@ def baseline(
         )
     )
     file = None if output == "-" else output
-    bundle = resolve_bundle(local_path(chosen_model(model_type)), all_layers=None)  # of one layer or of all
+    # of one layer or of all
+    bundle = resolve_bundle(local_path(chosen_model(model_type)), all_layers=None)
     check_destination(file, [corpus])
     if into_bundle is not None:
         check_bundle(bundle.path, into_bundle)
@@ -137,11 +156,21 @@ def baseline(
         write_whole(file, content)
     if not quiet:
         error = measured.largest_standard_error
-        reached = "" if error < tolerance or not tolerance else f"; more pairs would bring it below {tolerance:g}"
-        echo(f"{measured.num_pairs:,} pairs; the largest standard error of a mean is {error:.1e}{reached}.")
+        reached = (
+            ""
+            if error < tolerance or not tolerance
+            else f"; more pairs would bring it below {tolerance:g}"
+        )
+        echo(
+            f"{measured.num_pairs:,} pairs; the largest standard error of a mean is "
+            f"{error:.1e}{reached}."
+        )
     if into_bundle is not None:
         language = into_bundle.lower()
         replaced = ", replacing the previous one" if language in bundle.manifest.baselines else ""
         sealed = write_baseline(bundle.path, measured, language)
         if not quiet:
-            echo(f"{bundle.path} now has the baseline of {language}{replaced}; its digest is {sealed.digest[:12]}.")
+            echo(
+                f"{bundle.path} now has the baseline of {language}{replaced}; its digest is "
+                f"{sealed.digest[:12]}."
+            )

@@ -1,4 +1,6 @@
-"""`bertscore-onnx count-documents`: counts in how many documents each token occurs, once for many runs and machines."""
+"""`bertscore-onnx count-documents`: counts in how many documents each token occurs, once for many
+runs and machines.
+"""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -33,10 +35,15 @@ def count_documents(
             "-r",
             "--ref",
             metavar="FILE...",
-            help="References: text, one per line, or tables; counts of several files add up. - is standard input.",
+            help=(
+                "References: text, one per line, or tables; counts of several files add up. - is "
+                "standard input."
+            ),
         ),
     ],
-    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="Write the counts to this file.")],
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="FILE", help="Write the counts to this file.")
+    ],
     *,
     settings: "TokenizerSettings",
     columns: Annotated[list[str] | None, columns_option("reference")] = None,
@@ -45,10 +52,12 @@ def count_documents(
 ) -> None:
     """Count the references with each token, for --idf-counts.
 
-    Loads only the tokenizer, not the model. Every reference counts, duplicates too, as with --idf. The counts are valid
-    for all layers and precisions of a model with the same tokenizer, --long-text and --max-length.
+    Loads only the tokenizer, not the model. Every reference counts, duplicates too, as with --idf.
+    The counts are valid for all layers and precisions of a model with the same tokenizer,
+    --long-text and --max-length.
 
-    In Python, `DocumentCounts.load` reads the file, and the counts of parts of a corpus add up with +.
+    In Python, `DocumentCounts.load` reads the file, and the counts of parts of a corpus add up with
+    +.
 
     Examples:
         # Count the references once, and weigh tokens by them in other commands
@@ -67,7 +76,9 @@ def count_documents(
     from bertscore_onnx.scoring.tokenization import count_documents as count
 
     shown = False if quiet else None
-    with progress_bar(_num_rows(files), shown=shown, stage="counting documents", unit="rows") as advance:
+    with progress_bar(
+        _num_rows(files), shown=shown, stage="counting documents", unit="rows"
+    ) as advance:
 
         def rows() -> Iterator[list[str]]:
             for row in read_rows(files):
@@ -77,12 +88,20 @@ def count_documents(
         counts = count(rows(), **settings)
     counts.save(output)
     if not quiet:
-        echo(f"{output}: {len(counts.tokens):,} different tokens in {counts.num_documents:,} references")
+        echo(
+            f"{output}: {len(counts.tokens):,} different tokens in {counts.num_documents:,} "
+            "references"
+        )
 
 
 def _num_rows(files: Sequence[InputFile]) -> int | None:
-    """Read all files but pipes, to find errors before counting; return the number of rows, None with a pipe."""
+    """Read all files but pipes, to find errors before counting; return the number of rows, None
+    with a pipe.
+    """
     names = [file.name for file in files]
-    is_file = [name != STANDARD_INPUT and (os.path.isfile(name) or not os.path.exists(name)) for name in names]
+    is_file = [
+        name != STANDARD_INPUT and (os.path.isfile(name) or not os.path.exists(name))
+        for name in names
+    ]
     number = sum(1 for _ in read_rows(compress(files, is_file)))
     return number if all(is_file) else None

@@ -43,8 +43,8 @@ def export(
         typer.Option(
             "--from-onnx",
             metavar="FOLDER",
-            help="Instead of a model: the folder of one whose graph is published, with config.json and tokenizer.json. "
-            "Needs no PyTorch; the bundle has the fast tokenizer.",
+            help="Instead of a model: the folder of one whose graph is published, with config.json "
+            "and tokenizer.json. Needs no PyTorch; the bundle has the fast tokenizer.",
         ),
     ] = None,
     name: Annotated[
@@ -52,19 +52,28 @@ def export(
         typer.Option(
             "--name",
             metavar="NAME",
-            help="Name for the model of a local folder; a catalogue name selects its layer and baselines.",
+            help=(
+                "Name for the model of a local folder; a catalogue name selects its layer and "
+                "baselines."
+            ),
         ),
     ] = None,
     adapter: Annotated[
         str | None,
         typer.Option(
-            "--adapter", metavar="NAME", help="Merge this LoRA adapter, a folder inside the model's, into the weights."
+            "--adapter",
+            metavar="NAME",
+            help="Merge this LoRA adapter, a folder inside the model's, into the weights.",
         ),
     ] = None,
     num_layers: Annotated[
         int | None,
         typer.Option(
-            "-l", "--num-layers", metavar="N", min=0, help="Cut the model at this layer.  [default: the catalogue's]"
+            "-l",
+            "--num-layers",
+            metavar="N",
+            min=0,
+            help="Cut the model at this layer.  [default: the catalogue's]",
         ),
     ] = None,
     all_layers: Annotated[
@@ -74,44 +83,62 @@ def export(
         bool,
         typer.Option(
             "--inner-norm/--no-inner-norm",
-            help="With --all-layers: apply the norm after the last layer to inner layers too, or score them as "
-            "bert-score with `all_layers` does.",
+            help="With --all-layers: apply the norm after the last layer to inner layers too, or "
+            "score them as bert-score with `all_layers` does.",
         ),
     ] = True,
     scoring_graph: Annotated[
         bool,
         typer.Option(
             "--scoring-graph",
-            help="Add a graph that computes P, R and F with ONNX Runtime in any programming language.",
+            help=(
+                "Add a graph that computes P, R and F with ONNX Runtime in any programming "
+                "language."
+            ),
         ),
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FOLDER", help="The bundle's folder.  [default: in the home folder]"),
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FOLDER",
+            help="The bundle's folder.  [default: in the home folder]",
+        ),
     ] = None,
     tokenizer_mode: Annotated[
         TokenizerMode | None,
-        typer.Option("--tokenizer-mode", help="The tokenizer whose ids are reproduced.  [default: slow]"),
+        typer.Option(
+            "--tokenizer-mode", help="The tokenizer whose ids are reproduced.  [default: slow]"
+        ),
     ] = None,
     precision: Annotated[
         Precision,
         typer.Option(
-            "--precision", help="fp16 is for GPUs, int8 for CPUs; both are faster and change scores slightly."
+            "--precision",
+            help="fp16 is for GPUs, int8 for CPUs; both are faster and change scores slightly.",
         ),
     ] = "fp32",
     exporter: Annotated[
         Exporter | None,
-        typer.Option("--exporter", help="Who writes the graph; the scores are the same.  [default: torch]"),
+        typer.Option(
+            "--exporter", help="Who writes the graph; the scores are the same.  [default: torch]"
+        ),
     ] = None,
     revision: Annotated[
-        str | None, typer.Option("--revision", metavar="REV", help="A branch, tag or commit on the Hugging Face hub.")
+        str | None,
+        typer.Option(
+            "--revision", metavar="REV", help="A branch, tag or commit on the Hugging Face hub."
+        ),
     ] = None,
     license_id: Annotated[
         str | None,
         typer.Option(
             "--license",
             metavar="ID",
-            help="The model's license, for the bundle's card.  [default: from the model's own card]",
+            help=(
+                "The model's license, for the bundle's card.  [default: from the model's own card]"
+            ),
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing bundle.")] = False,
@@ -163,12 +190,17 @@ def export(
         _run(pipeline.STAGES, partial(pipeline.export_graph, from_onnx, **shared))
         return
     if model is None:
-        raise typer.BadParameter("name a model, or give a folder with a graph as --from-onnx.", param_hint="--model")
+        raise typer.BadParameter(
+            "name a model, or give a folder with a graph as --from-onnx.", param_hint="--model"
+        )
     _check_extra()
     from bertscore_onnx_export.model.source import Source, check_early
 
     check_early(
-        Source(model, revision, name, adapter), num_layers, all_layers=all_layers, has_output=output is not None
+        Source(model, revision, name, adapter),
+        num_layers,
+        all_layers=all_layers,
+        has_output=output is not None,
     )
     try:
         from bertscore_onnx_export.pipeline import STAGES, export_model
@@ -206,7 +238,8 @@ def _run(num_stages: int, export: Callable[..., Path]) -> None:
 
 @contextmanager
 def stages(total: int) -> Iterator[Callable[[str], None]]:
-    """Yield a function that begins a stage, `[3/5] Writing the graph ...` on standard error; its time ends the line.
+    """Yield a function that begins a stage, `[3/5] Writing the graph ...` on standard error; its
+    time ends the line.
 
     Warnings are shown after the last stage, on lines of their own.
     """
@@ -239,10 +272,21 @@ def _summary(folder: Path, seconds: float) -> list[str]:
     from bertscore_onnx_export.model.source import is_vague
 
     manifest = read_manifest(folder)
-    vague = f"Name: {manifest.model_id!r}, after the folder, is in every signature. --name NAME gives a telling one."
-    layer = f"all {manifest.num_layers} layers" if manifest.all_layers else f"layer {manifest.num_layers}"
+    vague = (
+        f"Name: {manifest.model_id!r}, after the folder, is in every signature. --name NAME gives "
+        "a telling one."
+    )
+    layer = (
+        f"all {manifest.num_layers} layers"
+        if manifest.all_layers
+        else f"layer {manifest.num_layers}"
+    )
     size = sum(file.stat().st_size for file in folder.iterdir())
-    pairs, difference, differences = len(manifest.golden), manifest.golden_difference, manifest.tokenizer_differences
+    pairs, difference, differences = (
+        len(manifest.golden),
+        manifest.golden_difference,
+        manifest.tokenizer_differences,
+    )
     texts = (
         f"gives other ids for {differences} edge-case text{'' if differences == 1 else 's'}"
         if differences
@@ -255,8 +299,10 @@ def _summary(folder: Path, seconds: float) -> list[str]:
     else:
         reference, rest = "the uncut graph's", "; not compared with PyTorch"
     return [
-        f"Model: {manifest.model_id}, {layer}, {manifest.precision}, {manifest.tokenizer_mode} tokenizer",
-        f"Verified: P, R and F of {pairs} pairs differ from {reference} by {difference:.1e} at most{rest}",
+        f"Model: {manifest.model_id}, {layer}, {manifest.precision}, {manifest.tokenizer_mode} "
+        "tokenizer",
+        f"Verified: P, R and F of {pairs} pairs differ from {reference} by {difference:.1e} at "
+        f"most{rest}",
         *_compared_with_slow(manifest),
         *([vague] if is_vague(manifest.model_id) else []),
         *_scoring_graph(manifest),
@@ -274,7 +320,10 @@ def _compared_with_slow(manifest: "Manifest") -> Iterator[str]:
     examples = [f"{text[:30]!r}{'...' if len(text) > 30 else ''}" for text in slow.examples]
     more = ["..."] if slow.num_different > len(examples) else []
     among = f": {', '.join([*examples, *more])}" if examples else ""
-    yield f"Tokenizer: ids other than the slow tokenizer's for {slow.num_different} of {slow.num_texts} texts{among}"
+    yield (
+        f"Tokenizer: ids other than the slow tokenizer's for {slow.num_different} of "
+        f"{slow.num_texts} texts{among}"
+    )
 
 
 def _scoring_graph(manifest: "Manifest") -> Iterator[str]:
@@ -282,10 +331,15 @@ def _scoring_graph(manifest: "Manifest") -> Iterator[str]:
     if not manifest.has_scoring_graph:
         return
     if manifest.tokenizer_mode == "fast":
-        users = "any programming language with ONNX Runtime and Hugging Face's tokenizers can use it"
+        users = (
+            "any programming language with ONNX Runtime and Hugging Face's tokenizers can use it"
+        )
     else:
         users = "for programming languages other than Python, export with --tokenizer-mode fast"
-    yield f"Scoring graph: P, R and F differ from the encoder's by {manifest.scoring_difference:.1e} at most; {users}"
+    yield (
+        "Scoring graph: P, R and F differ from the encoder's by "
+        f"{manifest.scoring_difference:.1e} at most; {users}"
+    )
 
 
 def _check_extra() -> None:
@@ -296,8 +350,8 @@ def _check_extra() -> None:
     found = version("transformers")
     if not found.startswith(("4.57.", "5.")):
         raise ExportError(
-            f"Exporting needs transformers 4.57 or 5, and {found} is installed. Use {install_command('export')}, or "
-            f"{_APART}"
+            f"Exporting needs transformers 4.57 or 5, and {found} is installed. Use "
+            f"{install_command('export')}, or {_APART}"
         )
 
 
@@ -307,8 +361,8 @@ def _package(module: str | None) -> str:
 
 def _missing(package: str) -> MissingExtraError:
     return MissingExtraError(
-        f"Exporting needs {package}, which is not installed, or not completely. Install the extra export: "
-        f"{install_command('export', 'cpu')}, on Linux with PIP_EXTRA_INDEX_URL set to PyTorch's index of CPU builds, "
-        f"or pip takes the CUDA build, several GB; or {_APART}",
+        f"Exporting needs {package}, which is not installed, or not completely. Install the extra "
+        f"export: {install_command('export', 'cpu')}, on Linux with PIP_EXTRA_INDEX_URL set to "
+        f"PyTorch's index of CPU builds, or pip takes the CUDA build, several GB; or {_APART}",
         name=package,
     )

@@ -13,16 +13,19 @@ def pull(
         str,
         typer.Argument(
             metavar="SOURCE",
-            help="ORG/REPO, ORG/REPO@REVISION or ORG/REPO@REVISION/VARIANT on the Hugging Face hub. A revision is a "
-            "branch, tag or commit.  [default: the default branch, and its only variant]",
+            help="ORG/REPO, ORG/REPO@REVISION or ORG/REPO@REVISION/VARIANT on the Hugging Face "
+            "hub. A revision is a branch, tag or commit.  [default: the default branch, and its "
+            "only variant]",
         ),
     ],
-    force: Annotated[bool, typer.Option("--force", help="Replace another bundle of this model and variant.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace another bundle of this model and variant.")
+    ] = False,
 ) -> None:
     """Download a bundle into the home folder.
 
-    From then on, the name of its model selects it. Every file's digest is checked before the bundle appears. For
-    private repositories, set HF_TOKEN. Needs the extra `hub`.
+    From then on, the name of its model selects it. Every file's digest is checked before the bundle
+    appears. For private repositories, set HF_TOKEN. Needs the extra `hub`.
 
     Examples:
         # Download the only variant in a repository
@@ -39,18 +42,27 @@ def pull(
 
 def push(
     bundle: Annotated[
-        str, typer.Argument(metavar="BUNDLE", help="The path of a bundle, or a model's name, as for `score`.")
+        str,
+        typer.Argument(
+            metavar="BUNDLE", help="The path of a bundle, or a model's name, as for `score`."
+        ),
     ],
     repo: Annotated[
         str,
-        typer.Argument(metavar="ORG/REPO", help="A repository on the Hugging Face hub; created if it does not exist."),
+        typer.Argument(
+            metavar="ORG/REPO",
+            help="A repository on the Hugging Face hub; created if it does not exist.",
+        ),
     ],
-    private: Annotated[bool, typer.Option("--private", help="Create the repository as a private one.")] = False,
+    private: Annotated[
+        bool, typer.Option("--private", help="Create the repository as a private one.")
+    ] = False,
 ) -> None:
     """Publish a bundle on the Hugging Face hub.
 
-    Uploads the bundle in one commit, with a model card, into a folder named after its variant. Every file's digest is
-    checked first. Set HF_TOKEN to a token with write permission. Needs the extra `hub`.
+    Uploads the bundle in one commit, with a model card, into a folder named after its variant.
+    Every file's digest is checked first. Set HF_TOKEN to a token with write permission. Needs the
+    extra `hub`.
 
     Examples:
         # Publish a bundle in a private repository

@@ -84,14 +84,18 @@ class InputFile:
         table = self.open_table(source)
         groups = () if self.groups is None else (self.groups,)
         columns = (*self.columns, *groups)
-        rows = kept.watch(table, columns) if kept is not None and kept.keeps_rows else table.texts(columns)
+        rows = (
+            kept.watch(table, columns)
+            if kept is not None and kept.keeps_rows
+            else table.texts(columns)
+        )
         number = 0
         for number, row in enumerate(rows, 1):
             texts, group = (row[:-1], row[-1]) if groups else (row, "")
             if groups and not group.strip():
                 raise InputError(
-                    f"{source.title}, row {number}: the column {groups[0].names[0]!r} holds nothing; expected the "
-                    "name of a group. Fill it in, or leave the row out."
+                    f"{source.title}, row {number}: the column {groups[0].names[0]!r} holds "
+                    "nothing; expected the name of a group. Fill it in, or leave the row out."
                 )
             yield texts, group
         if not number:
@@ -132,8 +136,8 @@ def _no_json(source: Source) -> Iterator[str]:
         with suppress(msgspec.DecodeError, RecursionError):
             msgspec.json.decode(first)
             raise InputError(
-                f"{source.title} seems to hold JSON lines. Add --input-format jsonl to read them, or --input-format "
-                "text if these lines are the texts."
+                f"{source.title} seems to hold JSON lines. Add --input-format jsonl to read them, "
+                "or --input-format text if these lines are the texts."
             )
     yield first
     yield from lines
@@ -160,14 +164,20 @@ TextPair = tuple[str, list[str]]
 
 
 class KeptRows:
-    """The rows of the file of candidates, kept until they are scored: some thousand are read ahead."""
+    """The rows of the file of candidates, kept until they are scored: some thousand are read
+    ahead.
+    """
 
     def __init__(self, *, keeps: bool = True, as_texts: bool = False, num_before: int = 0) -> None:
         """Keep rows as they are read to be scored, after `num_before` readings for idf weights.
 
         With `as_texts` the rows of tables are kept as pairs, too.
         """
-        self.keeps_rows, self._keeps_pairs, self._num_before = keeps and not as_texts, keeps, num_before
+        self.keeps_rows, self._keeps_pairs, self._num_before = (
+            keeps and not as_texts,
+            keeps,
+            num_before,
+        )
         self._waiting: deque[RawRow] = deque()
         self.candidates: tuple[InputFile, Source]
         """The file of the candidates, once it is open."""
@@ -178,7 +188,9 @@ class KeptRows:
         self.has_several_references = False
         """Whether a pair of the files has several references, or one of a pipe may have them."""
         self.has_contexts = False
-        """Whether a pair of the files has a context that is not blank, or one of a pipe may have it."""
+        """Whether a pair of the files has a context that is not blank, or one of a pipe may have
+        it.
+        """
         self.is_blank = True
         """Whether a side of all pairs that were read is blank."""
         self.groups: deque[str] = deque()
@@ -209,7 +221,9 @@ class KeptRows:
 
 
 class TextPairs:
-    """The pairs of seekable files: sized, and read from the start each time, one iteration at a time."""
+    """The pairs of seekable files: sized, and read from the start each time, one iteration at a
+    time.
+    """
 
     def __init__(self, files: Sequence["OpenFile"], number: int, kept: KeptRows) -> None:
         """Read files of `number` rows each."""
@@ -233,7 +247,9 @@ class TextPairs:
                 watching.groups.extend(group for _, group in rows if group)
                 watching.add((candidate, references))
                 watching.numbers_of_references.add(len(references))
-                watching.is_blank &= not (candidate.strip() and any(text.strip() for text in references))
+                watching.is_blank &= not (
+                    candidate.strip() and any(text.strip() for text in references)
+                )
             context = rows[-1][0] if num_texts < len(files) else None
             text, *texts_in_context = in_context([candidate, *references], context, "context")
             yield text, texts_in_context
@@ -261,13 +277,15 @@ class OpenFile:
 def open_pairs(
     files: Sequence[InputFile], kept: KeptRows | None = None, *, to_read_again: bool = False
 ) -> Iterator[Iterable[TextsOfRow]]:
-    """Open files that have a row for each pair, check that their numbers of rows are equal, and yield the pairs.
+    """Open files that have a row for each pair, check that their numbers of rows are equal, and
+    yield the pairs.
 
-    Tables are joined by the law in docs/tables.md, for which they are read whole; all other rows belong together by
-    position. The first text in a row of the first file is the candidate, all others are its references; a file of
-    contexts comes last. Seekable files are read once here, so that their faults are found before anything is scored,
-    and yield `TextPairs`; the fault of a pipe is found when it is read. One of the files may be `-`, standard input;
-    a pipe is spooled to a temporary file if it is `to_read_again`, or is a table beside another file. The rows of the
+    Tables are joined by the law in docs/tables.md, for which they are read whole; all other rows
+    belong together by position. The first text in a row of the first file is the candidate, all
+    others are its references; a file of contexts comes last. Seekable files are read once here, so
+    that their faults are found before anything is scored, and yield `TextPairs`; the fault of a
+    pipe is found when it is read. One of the files may be `-`, standard input; a pipe is spooled to
+    a temporary file if it is `to_read_again`, or is a table beside another file. The rows of the
     first file are `kept` as they are read.
     """
     with ExitStack() as stack:
@@ -286,7 +304,9 @@ def open_pairs(
 
 
 def _joined(opened: Sequence[OpenFile], kept: KeptRows) -> list[OpenFile]:
-    """Return files in the order of the rows of the first table; raise InputError if that is not clear."""
+    """Return files in the order of the rows of the first table; raise InputError if that is not
+    clear.
+    """
     tables = [position for position, one in enumerate(opened) if one.file.format != "text"]
     if not tables or len(opened) == 1:
         return list(opened)
@@ -306,9 +326,12 @@ def _joined(opened: Sequence[OpenFile], kept: KeptRows) -> list[OpenFile]:
     texts = {name for one in opened for name in one.file.names_of_texts}
     for position in tables[1:]:
         other = opened[position]
-        if other.file.name == first.file.name:  # such as a table of pairs that has their contexts too
+        # such as a table of pairs that has their contexts too
+        if other.file.name == first.file.name:
             continue
-        join = join_tables(whole, _whole_table(other), first.file.segment, outputs=outputs, texts=texts)
+        join = join_tables(
+            whole, _whole_table(other), first.file.segment, outputs=outputs, texts=texts
+        )
         if (join.rows != range(len(whole))).any():
             joined[position] = replace(other, order=join.rows.tolist())
         kept.joins.append(f"{first.source.title} and {other.source.title} are joined {join.how}.")
@@ -316,10 +339,14 @@ def _joined(opened: Sequence[OpenFile], kept: KeptRows) -> list[OpenFile]:
 
 
 def _check_rows(seekable: Sequence[OpenFile], opened: Sequence[OpenFile], kept: KeptRows) -> int:
-    """Return the number of pairs in seekable files, and keep what their texts show; raise InputError at a fault."""
+    """Return the number of pairs in seekable files, and keep what their texts show; raise
+    InputError at a fault.
+    """
     with_texts = [one for one in opened if not one.file.is_context]
     num_texts = sum(1 if one.file.format == "text" else len(one.file.columns) for one in with_texts)
-    may_have_lists = any(one.file.format == "jsonl" and not one.source.is_seekable for one in with_texts)
+    may_have_lists = any(
+        one.file.format == "jsonl" and not one.source.is_seekable for one in with_texts
+    )
     kept.has_contexts = any(one.file.is_context and not one.source.is_seekable for one in opened)
     number = 0
     are_tables = [one.file.format != "text" for one in seekable]
@@ -332,7 +359,9 @@ def _check_rows(seekable: Sequence[OpenFile], opened: Sequence[OpenFile], kept: 
             elif is_table:
                 added += len(texts) - len(one.file.columns)
         kept.numbers_of_references.add(num_texts - 1 + added)
-    kept.has_several_references = may_have_lists or max(kept.numbers_of_references, default=num_texts - 1) > 1
+    kept.has_several_references = (
+        may_have_lists or max(kept.numbers_of_references, default=num_texts - 1) > 1
+    )
     return number
 
 
@@ -349,26 +378,38 @@ def _whole_table(opened: OpenFile) -> "WholeTable":
 def _ids_of_rows(opened: OpenFile) -> Iterator[tuple[str, str]]:
     """Yield the place of each row of a table and its id, if the table has ids."""
     for place, record in opened.file.open_table(opened.source).records():
-        names = id_columns([*record], opened.file.segment, others=opened.file.names_of_texts, title=opened.source.title)
+        names = id_columns(
+            [*record],
+            opened.file.segment,
+            others=opened.file.names_of_texts,
+            title=opened.source.title,
+        )
         if not names:
             return
         yield place, "+".join(id_text(record[name]) for name in names)
 
 
-def _rows_together(files: Sequence[OpenFile], kept: KeptRows | None = None) -> Iterator[tuple[InputRow, ...]]:
-    """Yield the rows of the same number; keep those of the first file. Raise InputError if a file has more rows."""
+def _rows_together(
+    files: Sequence[OpenFile], kept: KeptRows | None = None
+) -> Iterator[tuple[InputRow, ...]]:
+    """Yield the rows of the same number; keep those of the first file. Raise InputError if a file
+    has more rows.
+    """
     iterators = [opened.rows(kept if opened is files[0] else None) for opened in files]
     for number, rows in enumerate(zip_longest(*iterators)):
         if None in rows:
             shorter = files[rows.index(None)]
-            longer = next(opened for opened, row in zip(files, rows, strict=True) if row is not None)
+            longer = next(
+                opened for opened, row in zip(files, rows, strict=True) if row is not None
+            )
             total = "more"
             if longer.source.is_seekable:
                 total = longer.file.counted(sum(1 for _ in longer.rows()))
             raise InputError(
-                f"{shorter.source.title} has {shorter.file.counted(number)} and {longer.source.title} has {total}; "
-                f"expected as many in each file, in the same order: {longer.file.unit} {number + 1} of "
-                f"{longer.source.title} has no partner. Blank lines of a text file count: they are empty texts."
+                f"{shorter.source.title} has {shorter.file.counted(number)} and "
+                f"{longer.source.title} has {total}; expected as many in each file, in the same "
+                f"order: {longer.file.unit} {number + 1} of {longer.source.title} has no partner. "
+                "Blank lines of a text file count: they are empty texts."
             )
         yield rows
 
@@ -378,8 +419,12 @@ def _rows_together(files: Sequence[OpenFile], kept: KeptRows | None = None) -> I
 
 def reference_columns(columns: ColumnNames = NO_COLUMNS) -> tuple[Column, ...]:
     """Return the columns of references, by default the one with a usual name."""
-    alternatives: list[tuple[str, ...]] = [(name,) for name in columns.references] or [REFERENCE_COLUMNS]
-    return tuple(Column(names, "--columns reference=NAME", may_hold_lists=True) for names in alternatives)
+    alternatives: list[tuple[str, ...]] = [(name,) for name in columns.references] or [
+        REFERENCE_COLUMNS
+    ]
+    return tuple(
+        Column(names, "--columns reference=NAME", may_hold_lists=True) for names in alternatives
+    )
 
 
 def choose_inputs(
@@ -393,24 +438,26 @@ def choose_inputs(
     by: str | None = None,
     output: str = "means alone",
 ) -> list[InputFile]:
-    """Return the files to read: of candidates, references and the context; raise typer.BadParameter if options clash.
+    """Return the files to read: of candidates, references and the context; raise typer.BadParameter
+    if options clash.
 
-    There must be one file of candidates; without files of references these are in it, too. The formats are one for all
-    files, or two for candidates and references; without any, each file has that of its suffix, as that of the context
-    always has, with the settings of the first format. The file of candidates may not have columns that are to be
-    `added`. `by` is the column of groups, in the first file that is a table; `output` is the form of the output.
+    There must be one file of candidates; without files of references these are in it, too. The
+    formats are one for all files, or two for candidates and references; without any, each file has
+    that of its suffix, as that of the context always has, with the settings of the first format.
+    The file of candidates may not have columns that are to be `added`. `by` is the column of
+    groups, in the first file that is a table; `output` is the form of the output.
     """
     if len(candidates) > 1:
         raise typer.BadParameter(
-            f"there are {len(candidates)} files of candidates, {', '.join(candidates)}; expected one. "
-            "`bertscore-onnx compare` compares several.",
+            f"there are {len(candidates)} files of candidates, {', '.join(candidates)}; expected "
+            "one. `bertscore-onnx compare` compares several.",
             param_hint="--cand",
         )
     check_standard_input([*candidates, *references, context or ""])
     if len(input_formats) > (2 if references else 1):
         raise typer.BadParameter(
-            f"there are {len(input_formats)} formats, {', '.join(input_formats)}; expected one, or with -r a second "
-            "one for the references.",
+            f"there are {len(input_formats)} formats, {', '.join(input_formats)}; expected one, "
+            "or with -r a second one for the references.",
             param_hint="--input-format",
         )
     dialects = [dialect_of(spec) for spec in input_formats or (None,)]
@@ -422,22 +469,29 @@ def choose_inputs(
     others = [input_file(name, of_references, dialects[-1]) for name in references]
     if first.format == "text" and not others:
         raise typer.BadParameter(
-            f"give the references, -r FILE. {first.name} is read as text, one candidate per line; a table with both, "
-            "in TSV, CSV, JSON lines or Parquet, is recognised by its name or by --input-format.",
+            f"give the references, -r FILE. {first.name} is read as text, one candidate per line; "
+            "a table with both, in TSV, CSV, JSON lines or Parquet, is recognised by its name or "
+            "by --input-format.",
             param_hint="--ref",
         )
     files = [first, *others]
     tables = [position for position, file in enumerate(files) if file.format != "text"]
     if context is not None:
         column = context_column(columns("context") or "context", "--columns context=NAME")
-        files.append(replace(input_file(context, (column,), replace(dialects[0], format=None)), is_context=True))
+        files.append(
+            replace(
+                input_file(context, (column,), replace(dialects[0], format=None)), is_context=True
+            )
+        )
     for dialect in dialects:
         check_tables(files, dialect, columns)
     check_forms(columns, "score", [*_forms_of(files, others or [first]), output])
     if by is not None:
         if not tables:
             raise _no_table("--by")
-        files[tables[0]] = replace(files[tables[0]], groups=Column((by,), "--by COLUMN", is_id=True))
+        files[tables[0]] = replace(
+            files[tables[0]], groups=Column((by,), "--by COLUMN", is_id=True)
+        )
     segment = columns.get("segment", ())
     return [file if file.format == "text" else replace(file, segment=segment) for file in files]
 
@@ -460,7 +514,10 @@ def _forms_of(files: Sequence[InputFile], of_references: Sequence[InputFile]) ->
 
 
 def input_file(
-    name: str, columns: tuple[Column, ...], dialect: Dialect = DEFAULT_DIALECT, added: tuple[str, ...] = ()
+    name: str,
+    columns: tuple[Column, ...],
+    dialect: Dialect = DEFAULT_DIALECT,
+    added: tuple[str, ...] = (),
 ) -> InputFile:
     """Return a file to read; raise InputError if its name is a spreadsheet's."""
     if dialect.format is None:
@@ -471,11 +528,17 @@ def input_file(
 def check_standard_input(names: Sequence[str], options: str = "--cand, --ref") -> None:
     """Raise typer.BadParameter if standard input is given twice."""
     if names.count(STANDARD_INPUT) > 1:
-        raise typer.BadParameter("standard input, -, can be only one of the files.", param_hint=options)
+        raise typer.BadParameter(
+            "standard input, -, can be only one of the files.", param_hint=options
+        )
 
 
-def check_tables(files: Sequence[InputFile], dialect: Dialect, columns: ColumnNames = NO_COLUMNS) -> None:
-    """Raise typer.BadParameter for columns of tables, or settings of TSV and CSV, if there are no such files."""
+def check_tables(
+    files: Sequence[InputFile], dialect: Dialect, columns: ColumnNames = NO_COLUMNS
+) -> None:
+    """Raise typer.BadParameter for columns of tables, or settings of TSV and CSV, if there are no
+    such files.
+    """
     formats = {file.format for file in files}
     if formats <= {"text"}:
         for role, names in columns.items():
@@ -484,18 +547,22 @@ def check_tables(files: Sequence[InputFile], dialect: Dialect, columns: ColumnNa
         if dialect.has_settings:
             raise _no_table("--input-format")
     if dialect.has_settings and not formats & {"tsv", "csv"}:
-        raise typer.BadParameter("it has no effect: none of the files is TSV or CSV.", param_hint="--input-format")
+        raise typer.BadParameter(
+            "it has no effect: none of the files is TSV or CSV.", param_hint="--input-format"
+        )
 
 
 def _no_table(option: str) -> typer.BadParameter:
     return typer.BadParameter(
-        "it has no effect: none of the files is a table. A format is recognised by the end of the file's name, such as "
-        ".tsv, or by --input-format FORMAT.",
+        "it has no effect: none of the files is a table. A format is recognised by the end of "
+        "the file's name, such as .tsv, or by --input-format FORMAT.",
         param_hint=option,
     )
 
 
 def lines_of(name: str, what: str) -> list[str]:
-    """Read a file of lines that is held whole, within `MAX_HELD_BYTES`; messages call its content `what`."""
+    """Read a file of lines that is held whole, within `MAX_HELD_BYTES`; messages call its content
+    `what`.
+    """
     with open_source(name) as source:
         return read_whole_rows(read_lines(source, what), source.title, lambda line: [line])

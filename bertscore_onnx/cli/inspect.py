@@ -20,20 +20,25 @@ def inspect(
         str | None,
         typer.Argument(
             metavar="BUNDLE",
-            help=f"The path of a bundle, or a model's name, as for `score`.  [default: {MODEL_VARIABLE}]",
+            help=(
+                "The path of a bundle, or a model's name, as for `score`.  [default: "
+                f"{MODEL_VARIABLE}]"
+            ),
             autocompletion=complete_model,
         ),
     ] = None,
     output_format: TextOrJson = "text",
     device: Annotated[
         str | None,
-        typer.Option("--device", metavar="DEVICE", help="cpu, cuda or cuda:N.  [default: cuda if available]"),
+        typer.Option(
+            "--device", metavar="DEVICE", help="cpu, cuda or cuda:N.  [default: cuda if available]"
+        ),
     ] = None,
 ) -> None:
     """Describe a bundle and check its scores.
 
-    Checks the digests of all files, and recomputes the scores that were recorded at the export. If somebody else has
-    published the graph, checks that its mask hides tokens.
+    Checks the digests of all files, and recomputes the scores that were recorded at the export. If
+    somebody else has published the graph, checks that its mask hides tokens.
 
     Examples:
         # Describe and check a bundle in a folder, or an installed one
@@ -60,7 +65,11 @@ def inspect(
             provider = pipeline.encoder.provider
             if resolved.manifest.is_published:
                 check_inputs(pipeline)
-        by_graph = difference_by_pairs(pipeline.bundle, device=device) if resolved.manifest.has_scoring_graph else None
+        by_graph = (
+            difference_by_pairs(pipeline.bundle, device=device)
+            if resolved.manifest.has_scoring_graph
+            else None
+        )
     except BertScoreOnnxError:
         if output_format == "text":
             print_table(_describe(resolved))
@@ -74,15 +83,23 @@ def inspect(
         print_json({"path": str(resolved.path), "manifest": manifest, "golden": golden})
     else:
         pairs = len(resolved.manifest.golden)
-        graph = "" if by_graph is None else f"; the scoring graph's scores within {by_graph:.1e} of these"
+        graph = (
+            ""
+            if by_graph is None
+            else f"; the scoring graph's scores within {by_graph:.1e} of these"
+        )
         verdict = "Ready" if is_ready else "Not ready"
         print(f"{verdict}: {pairs} golden pairs within {difference:.1e} on {provider}{graph}\n")
         print_table(_describe(resolved))
-    for scores, differs_by in (("golden scores", difference), ("scores of the scoring graph", by_graph)):
+    for scores, differs_by in (
+        ("golden scores", difference),
+        ("scores of the scoring graph", by_graph),
+    ):
         if differs_by is not None and not differs_by <= tolerance:
             raise GoldenScoreError(
-                f"The {scores} of {resolved.path} differ by {differs_by:.1e} on {provider}; at most {tolerance:.0e} is "
-                "expected. Export the model again, or try another device with --device."
+                f"The {scores} of {resolved.path} differ by {differs_by:.1e} on {provider}; at "
+                f"most {tolerance:.0e} is expected. Export the model again, or try another device "
+                "with --device."
             )
 
 
@@ -91,7 +108,9 @@ def _describe(bundle: "Bundle") -> list[tuple[str, str]]:
     manifest = bundle.manifest
     measured = sorted(manifest.unrelated_scores.items())
     reference = (
-        "PyTorch's scores" if manifest.is_compared else "the published graph's scores; not compared with PyTorch"
+        "PyTorch's scores"
+        if manifest.is_compared
+        else "the published graph's scores; not compared with PyTorch"
     )
     inner = ", inner ones without the final norm" if manifest.final_norm is False else ""
     return [
@@ -99,21 +118,40 @@ def _describe(bundle: "Bundle") -> list[tuple[str, str]]:
         ("model", manifest.model_id),
         *([("revision", manifest.revision)] if manifest.revision else []),
         ("family", manifest.family),
-        ("layer", f"all of {manifest.num_layers}{inner}" if manifest.all_layers else str(manifest.num_layers)),
-        ("precision", f"{manifest.precision}; exported within {manifest.golden_difference:.1e} of {reference}"),
+        (
+            "layer",
+            f"all of {manifest.num_layers}{inner}"
+            if manifest.all_layers
+            else str(manifest.num_layers),
+        ),
+        (
+            "precision",
+            f"{manifest.precision}; exported within {manifest.golden_difference:.1e} of "
+            f"{reference}",
+        ),
         ("hidden size", str(manifest.hidden_size)),
         ("vocabulary", f"{manifest.vocab_size} ids"),
         ("max length", "-" if manifest.max_length is None else f"{manifest.max_length} tokens"),
         ("graph", f"{', '.join(manifest.inputs)} -> {manifest.output}"),
         (
             "tokenizer",
-            f"{manifest.tokenizer_mode}; gives other ids for {manifest.tokenizer_differences} edge-case texts",
+            f"{manifest.tokenizer_mode}; gives other ids for {manifest.tokenizer_differences} "
+            "edge-case texts",
         ),
         *_slow_tokenizer(manifest),
         ("scoring graph", _scoring_graph(manifest)),
         ("baselines", " ".join(sorted(manifest.baselines)) or "-"),
-        ("measured", ", ".join(f"{code} from {baseline.num_pairs:,} pairs" for code, baseline in measured) or "-"),
-        ("exported with", ", ".join(f"{package} {version}" for package, version in manifest.exported_with.items())),
+        (
+            "measured",
+            ", ".join(f"{code} from {baseline.num_pairs:,} pairs" for code, baseline in measured)
+            or "-",
+        ),
+        (
+            "exported with",
+            ", ".join(
+                f"{package} {version}" for package, version in manifest.exported_with.items()
+            ),
+        ),
         *((name, f"sha256 {digest}, as exported") for name, digest in manifest.files.items()),
         ("bundle", f"sha256 {manifest.digest}, format version {manifest.format_version}"),
     ]
@@ -124,7 +162,10 @@ def _slow_tokenizer(manifest: "Manifest") -> Iterator[tuple[str, str]]:
     from msgspec import UNSET
 
     if (slow := manifest.slow_differences) is not UNSET:
-        yield "slow tokenizer", f"gives other ids for {slow.num_different} of {slow.num_texts} texts"
+        yield (
+            "slow tokenizer",
+            f"gives other ids for {slow.num_different} of {slow.num_texts} texts",
+        )
 
 
 def _scoring_graph(manifest: "Manifest") -> str:
@@ -133,4 +174,7 @@ def _scoring_graph(manifest: "Manifest") -> str:
     if not manifest.has_scoring_graph:
         return "-"
     inputs = ", ".join((*SCORING_INPUTS, WEIGHTS_INPUT))
-    return f"{inputs} -> {', '.join(SCORING_OUTPUTS)}; exported within {manifest.scoring_difference:.1e} of its scores"
+    return (
+        f"{inputs} -> {', '.join(SCORING_OUTPUTS)}; exported within "
+        f"{manifest.scoring_difference:.1e} of its scores"
+    )

@@ -1,4 +1,6 @@
-"""The options that commands share, each declared once, and the decorator that adds them to a command."""
+"""The options that commands share, each declared once, and the decorator that adds them to a
+command.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass
@@ -19,7 +21,9 @@ if TYPE_CHECKING:
 
 
 def complete_model(incomplete: str) -> list[str]:
-    """Return the models whose names begin like this: installed bundles first, then the catalogue."""
+    """Return the models whose names begin like this: installed bundles first, then the
+    catalogue.
+    """
     from bertscore_onnx.bundle import catalogue
     from bertscore_onnx.bundle.resolver import installed_models
 
@@ -36,20 +40,31 @@ def option_name(parameter: str) -> str:
 
 
 def _option(
-    name: str, kind: Any, panel: str | None, text: str, default: object = None, *, short: str = "", **more: Any
+    name: str,
+    kind: Any,
+    panel: str | None,
+    text: str,
+    default: object = None,
+    *,
+    short: str = "",
+    **more: Any,
 ) -> Parameter:
     """Return an option; its long name is the parameter's, and a flag's default is False."""
     names = [short, option_name(name)] if short else [option_name(name)]
     option = typer.Option(*names, help=text, rich_help_panel=panel, **more)
     default = False if kind is bool else default
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option])
+    return Parameter(
+        name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option]
+    )
 
 
 _NUMBER: dict[str, Any] = {"metavar": "N", "min": 1}
 
 
 def parse_matching(spec: str) -> "Matching":
-    """Return the matching that a spec describes, with the words or sentences of the files that it names."""
+    """Return the matching that a spec describes, with the words or sentences of the files that it
+    names.
+    """
     from bertscore_onnx.matching.variants import Matching
 
     def read_lines(file: str) -> list[str]:
@@ -73,23 +88,58 @@ _SETTINGS = (
         metavar="MODEL",
         autocompletion=complete_model,
     ),
-    _option("lang", str | None, None, "A language, such as en, for its default model.", metavar="CODE"),
-    _option("num_layers", int | None, "Model", "The layer.  [default: the bundle's]", short="-l", metavar="N", min=0),
+    _option(
+        "lang", str | None, None, "A language, such as en, for its default model.", metavar="CODE"
+    ),
+    _option(
+        "num_layers",
+        int | None,
+        "Model",
+        "The layer.  [default: the bundle's]",
+        short="-l",
+        metavar="N",
+        min=0,
+    ),
     _option("all_layers", bool, "Model", "Print the means of every layer."),
     _option("idf", bool, "Scores", "Give tokens of fewer references more weight."),
-    _option("idf_counts", str | None, "Scores", "Take idf weights of `count-documents`.", metavar="FILE"),
+    _option(
+        "idf_counts", str | None, "Scores", "Take idf weights of `count-documents`.", metavar="FILE"
+    ),
     _option("rescale_with_baseline", bool, "Scores", "Let unrelated sentences score about 0."),
-    _option("baseline_path", str | None, "Scores", "Your own baseline: LAYER,P,R,F.", metavar="FILE"),
+    _option(
+        "baseline_path", str | None, "Scores", "Your own baseline: LAYER,P,R,F.", metavar="FILE"
+    ),
     _option("allow_fp32_baseline", bool, "Scores", "Use fp32 baselines for any precision."),
-    _option("device", str | None, "Speed", "cpu, cuda, cuda:N or openvino.  [default: cuda if any]", metavar="DEVICE"),
+    _option(
+        "device",
+        str | None,
+        "Speed",
+        "cpu, cuda, cuda:N or openvino.  [default: cuda if any]",
+        metavar="DEVICE",
+    ),
     _option("nthreads", int | None, "Speed", "CPU threads.  [default: all]", **_NUMBER),
-    _option("batch_size", int | None, "Speed", "Most texts in one run of the model.", short="-b", **_NUMBER),
+    _option(
+        "batch_size",
+        int | None,
+        "Speed",
+        "Most texts in one run of the model.",
+        short="-b",
+        **_NUMBER,
+    ),
     _option("precision", Precision | None, "Model", "The precision of the bundle."),
     _option("use_fast_tokenizer", bool, "Model", "Use a bundle with the fast tokenizer's ids."),
-    _option("long_text", Literal["truncate", "window"], "Model", "Texts over the limit.", "truncate"),
+    _option(
+        "long_text", Literal["truncate", "window"], "Model", "Texts over the limit.", "truncate"
+    ),
     _option("max_length", int | None, "Model", "Most tokens of a text or window.", **_NUMBER),
     _option(
-        "matching", str, "Scores", "A variant: docs/variants.md.", "bertscore", metavar="SPEC", parser=parse_matching
+        "matching",
+        str,
+        "Scores",
+        "A variant: docs/variants.md.",
+        "bertscore",
+        metavar="SPEC",
+        parser=parse_matching,
     ),
 )
 _QUIET = _option("quiet", bool, None, "Print only errors on standard error.", short="-q")
@@ -97,7 +147,15 @@ SHARED: Mapping[str, Parameter] = {option.name: option for option in (*_SETTINGS
 """The shared options by the names of their parameters."""
 
 SETTINGS = tuple(option.name for option in _SETTINGS)
-TOKENIZER_SETTINGS = ("model_type", "lang", "num_layers", "precision", "use_fast_tokenizer", "long_text", "max_length")
+TOKENIZER_SETTINGS = (
+    "model_type",
+    "lang",
+    "num_layers",
+    "precision",
+    "use_fast_tokenizer",
+    "long_text",
+    "max_length",
+)
 
 
 def check_model(model_type: object, lang: str | None) -> None:
@@ -115,14 +173,17 @@ def chosen_model(model: str | None) -> str:
     chosen = model or default_model()
     if chosen is None:
         raise typer.BadParameter(
-            f"name a model, or set {MODEL_VARIABLE}. `bertscore-onnx models --here` lists the installed ones.",
+            f"name a model, or set {MODEL_VARIABLE}. `bertscore-onnx models --here` lists the "
+            "installed ones.",
             param_hint="--model",
         )
     return chosen
 
 
 def check_effects(*options: tuple[str, bool, str]) -> None:
-    """Raise typer.BadParameter for the first option, of (name, whether it has no effect, reason), without effect."""
+    """Raise typer.BadParameter for the first option, of (name, whether it has no effect, reason),
+    without effect.
+    """
     for option, is_idle, reason in options:
         if is_idle:
             raise typer.BadParameter(f"it has no effect {reason}.", param_hint=option)
@@ -138,15 +199,21 @@ def matching_of(settings: "ScorerSettings") -> "Matching":
 def check_contexts(settings: "ScorerSettings", remedy: str) -> None:
     """Raise typer.BadParameter if contexts have a part in the matching, and there are none."""
     if matching_of(settings).context == "weightless":
-        raise typer.BadParameter(f"doc-bert-score without contexts is bertscore; {remedy}.", param_hint="--matching")
+        raise typer.BadParameter(
+            f"doc-bert-score without contexts is bertscore; {remedy}.", param_hint="--matching"
+        )
 
 
 # How tables are read: the same options wherever a command reads one.
 
 
 FORMAT_HELP = "text, tsv, csv, jsonl or parquet; else by name."
-FilesFormat = Annotated[str | None, typer.Option("--input-format", metavar="FORMAT", help=FORMAT_HELP)]
-TextOrJson = Annotated[Literal["text", "json"], typer.Option("--format", help="Print text, or one JSON object.")]
+FilesFormat = Annotated[
+    str | None, typer.Option("--input-format", metavar="FORMAT", help=FORMAT_HELP)
+]
+TextOrJson = Annotated[
+    Literal["text", "json"], typer.Option("--format", help="Print text, or one JSON object.")
+]
 
 
 # The decorator.
@@ -155,10 +222,11 @@ TextOrJson = Annotated[Literal["text", "json"], typer.Option("--format", help="P
 def shared_options(
     *names: str, without: Sequence[str] = (), needs_model: bool = True
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add the options of these settings, or of all, to a command, which receives them as one mapping, `settings`.
+    """Add the options of these settings, or of all, to a command, which receives them as one
+    mapping, `settings`.
 
-    A parameter `quiet` adds --quiet. A parameter whose type is a dataclass adds the options that its fields declare.
-    The common checks are made before the command runs.
+    A parameter `quiet` adds --quiet. A parameter whose type is a dataclass adds the options that
+    its fields declare. The common checks are made before the command runs.
     """
     chosen = tuple(name for name in names or SETTINGS if name not in without)
 
@@ -169,7 +237,9 @@ def shared_options(
             _check_shared(values, chosen, needs_model=needs_model and "model_type" in chosen)
             if values.get("quiet"):
                 silence_warnings()
-            settings = values["settings"] = {name: values[name] for name in chosen if name != "idf_counts"}
+            settings = values["settings"] = {
+                name: values[name] for name in chosen if name != "idf_counts"
+            }
             if "use_fast_tokenizer" in settings:
                 settings["use_fast_tokenizer"] = settings["use_fast_tokenizer"] or None
             if values.get("idf_counts") is not None:
@@ -178,7 +248,11 @@ def shared_options(
                 settings["idf"] = DocumentCounts.load(values["idf_counts"])
             command(**{parameter.name: _value(parameter, values) for parameter in parameters})
 
-        options = {option.name: option for parameter in parameters for option in _options(parameter, chosen)}
+        options = {
+            option.name: option
+            for parameter in parameters
+            for option in _options(parameter, chosen)
+        }
         run.__name__, run.__doc__ = command.__name__, command.__doc__
         run.__signature__ = Signature([*options.values()])  # type: ignore[attr-defined]  # what Typer reads
         return run
@@ -201,7 +275,9 @@ def _options(parameter: Parameter, chosen: Sequence[str]) -> list[Parameter]:
 
 def _value(parameter: Parameter, values: Mapping[str, Any]) -> Any:
     if is_dataclass(parameter.annotation):
-        return parameter.annotation(**{field.name: _value(field, values) for field in _fields(parameter)})  # type: ignore[operator]
+        return parameter.annotation(
+            **{field.name: _value(field, values) for field in _fields(parameter)}
+        )  # type: ignore[operator]
     return values[parameter.name]
 
 
@@ -218,7 +294,11 @@ def _check_shared(values: Mapping[str, Any], chosen: Sequence[str], *, needs_mod
         ("--num-layers", {"num_layers", "all_layers"} <= given, "with --all-layers; leave out one"),
         ("--idf", {"idf", "idf_counts"} <= given, "with --idf-counts; leave out one"),
         *(
-            (option_name(name), unscaled and name in given, "without --rescale-with-baseline; add it")
+            (
+                option_name(name),
+                unscaled and name in given,
+                "without --rescale-with-baseline; add it",
+            )
             for name in ("baseline_path", "allow_fp32_baseline")
         ),
     )

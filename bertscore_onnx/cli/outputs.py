@@ -15,18 +15,26 @@ from bertscore_onnx.errors import InputError
 _log = logging.getLogger(__name__)
 
 
-def check_destination(file: str | None, inputs: Iterable[str | None], option: str = "--output") -> None:
-    """Check before any work is done that a file can be written, and is no input and no part of a bundle."""
+def check_destination(
+    file: str | None, inputs: Iterable[str | None], option: str = "--output"
+) -> None:
+    """Check before any work is done that a file can be written, and is no input and no part of a
+    bundle.
+    """
     if file is None:
         return
     from bertscore_onnx.files import write_errors
 
     if os.path.isfile(file):
         path = Path(file)
-        if any(name is not None and os.path.isfile(name) and path.samefile(name) for name in inputs):
+        if any(
+            name is not None and os.path.isfile(name) and path.samefile(name) for name in inputs
+        ):
             raise InputError(f"{option} {path} is one of the files to read. Write to another file.")
         if path.resolve().with_name(MANIFEST).is_file():
-            raise InputError(f"{option} {path} is in the folder of a bundle. Write to another file.")
+            raise InputError(
+                f"{option} {path} is in the folder of a bundle. Write to another file."
+            )
         with write_errors(file):
             FileIO(file, "a").close()
     elif not os.path.lexists(file):
@@ -37,7 +45,8 @@ def check_destination(file: str | None, inputs: Iterable[str | None], option: st
 
 @contextmanager
 def replacing(name: str) -> Iterator[FileIO]:
-    """Open a file beside this one, and put it in its place when it is whole; `open_device` opens pipes and devices.
+    """Open a file beside this one, and put it in its place when it is whole; `open_device` opens
+    pipes and devices.
 
     After an error or an interruption this file is as it was, and the rows so far stay in the other.
     """
@@ -61,7 +70,10 @@ def replacing(name: str) -> Iterator[FileIO]:
     except BaseException:
         if part.stat().st_size:
             kept = f"{name} is as it was" if path.exists() else f"there is no {name} yet"
-            echo(f"The rows so far are in {part}; {kept}. `score` cannot resume; `bertscore-onnx batch` can.")
+            echo(
+                f"The rows so far are in {part}; {kept}. `score` cannot resume; `bertscore-onnx "
+                "batch` can."
+            )
         else:
             part.unlink()
         raise
@@ -84,9 +96,11 @@ def _new_part(name: str, path: Path) -> FileIO:
 
 @contextmanager
 def opened_lines(name: str | None) -> Iterator[Callable[[str], object]]:
-    """Open a file of text, or standard output; yield a function that writes lines, each whole or not at all.
+    """Open a file of text, or standard output; yield a function that writes lines, each whole or
+    not at all.
 
-    InputError is raised if the file cannot be written, such as on a full disk; the lines before stay.
+    InputError is raised if the file cannot be written, such as on a full disk; the lines before
+    stay.
     """
     if name is None:
 
@@ -116,5 +130,7 @@ def opened_lines(name: str | None) -> Iterator[Callable[[str], object]]:
 
 
 def full(name: str, error: OSError, rest: str) -> InputError:
-    """Return the InputError for a file that could not be written to its end, with the state of the rest."""
+    """Return the InputError for a file that could not be written to its end, with the state of the
+    rest.
+    """
     return InputError(f"Cannot write {name!r} to its end ({error.strerror}). {rest}")

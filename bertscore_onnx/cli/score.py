@@ -19,7 +19,12 @@ from bertscore_onnx.cli.specs import columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
 from bertscore_onnx.errors import InputError, one_line
 from bertscore_onnx.tables.aligned import terminal_width
-from bertscore_onnx.tables.columns import SCORE_NAMES, TextsOfRow, check_score_names, roles_of_command
+from bertscore_onnx.tables.columns import (
+    SCORE_NAMES,
+    TextsOfRow,
+    check_score_names,
+    roles_of_command,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,7 +39,9 @@ if TYPE_CHECKING:
     from bertscore_onnx.tables.writers import RowsToWrite
 
 SAVE_SECONDS = 8.0
-"""The time that pairs may take which are scored together, so that rows are written every 10 seconds."""
+"""The time that pairs may take which are scored together, so that rows are written every 10
+seconds.
+"""
 
 _DIGITS = 6
 """Of the means that are printed."""
@@ -47,45 +54,61 @@ OutputFormat = Literal["tsv", "csv", "jsonl", "json", "parquet"]
 @shared_options()
 def score(
     cand: Annotated[
-        list[str], typer.Option("-c", "--cand", metavar="FILE", help="Lines of text, or a table; - is stdin.")
+        list[str],
+        typer.Option("-c", "--cand", metavar="FILE", help="Lines of text, or a table; - is stdin."),
     ],
     ref: Annotated[
         list[str] | None,
-        typer.Option("-r", "--ref", metavar="FILE...", help="References; of several, the best one counts."),
+        typer.Option(
+            "-r", "--ref", metavar="FILE...", help="References; of several, the best one counts."
+        ),
     ] = None,
     *,
     settings: "ScorerSettings",
     idf_counts: str | None,
     context: Annotated[
-        str | None, typer.Option("--context", metavar="FILE", help="Context of each pair, encoded but not matched.")
+        str | None,
+        typer.Option(
+            "--context", metavar="FILE", help="Context of each pair, encoded but not matched."
+        ),
     ] = None,
     columns: Annotated[list[str] | None, columns_option(*_ROLES)] = None,
     input_format: Annotated[
         list[str] | None, typer.Option("--input-format", metavar="FORMAT...", help=FORMAT_HELP)
     ] = None,
-    seg_level: Annotated[bool, typer.Option("-s", "--seg-level", help="Print P, R and F1 of every pair.")] = False,
+    seg_level: Annotated[
+        bool, typer.Option("-s", "--seg-level", help="Print P, R and F1 of every pair.")
+    ] = False,
     output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FILE", help="Write the rows with their scores.")
+        str | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Write the rows with their scores."),
     ] = None,
     output_format: Annotated[
-        OutputFormat | None, typer.Option("--format", metavar="FORMAT", help="tsv, csv, jsonl, json or parquet.")
+        OutputFormat | None,
+        typer.Option("--format", metavar="FORMAT", help="tsv, csv, jsonl, json or parquet."),
     ] = None,
     min_f1: Annotated[
         float | None,
         typer.Option(
-            "--min-f1", metavar="X", min=0, max=1, help="Exit with 1 if the mean F1, or that of a group, is below X."
+            "--min-f1",
+            metavar="X",
+            min=0,
+            max=1,
+            help="Exit with 1 if the mean F1, or that of a group, is below X.",
         ),
     ] = None,
     by: Annotated[
-        str | None, typer.Option("--by", metavar="COLUMN", help="Also print the means of each group.")
+        str | None,
+        typer.Option("--by", metavar="COLUMN", help="Also print the means of each group."),
     ] = None,
     quiet: bool,
 ) -> None:
     """Score candidates against their references.
 
-    Text is UTF-8, one text per line; tables are TSV, CSV, JSON lines or Parquet. What is a good score depends on the
-    model and the task: compare systems on the same references with the same signature. docs/command_line.md describes
-    every option and format, `bertscore-onnx models` lists the models.
+    Text is UTF-8, one text per line; tables are TSV, CSV, JSON lines or Parquet. What is a good
+    score depends on the model and the task: compare systems on the same references with the same
+    signature. docs/command_line.md describes every option and format, `bertscore-onnx models` lists
+    the models.
 
     Examples:
         # Score lines of text with the default model of a language
@@ -104,8 +127,16 @@ def score(
         bertscore-onnx score -m BUNDLE -c - --input-format tsv -s < pairs.tsv
     """
     check_effects(
-        ("--min-f1", min_f1 is not None and settings["all_layers"], "with --all-layers; choose one with --num-layers"),
-        ("--by", by is not None and settings["all_layers"], "with --all-layers; choose one with --num-layers"),
+        (
+            "--min-f1",
+            min_f1 is not None and settings["all_layers"],
+            "with --all-layers; choose one with --num-layers",
+        ),
+        (
+            "--by",
+            by is not None and settings["all_layers"],
+            "with --all-layers; choose one with --num-layers",
+        ),
     )
     if context is None:
         check_contexts(settings, "add --context FILE")
@@ -130,7 +161,11 @@ def score(
     )
     num_before = int(settings["idf"] is True)
     kept = KeptRows(keeps=result.with_texts, num_before=num_before)
-    needs_columns = result.with_texts and inputs[0].format == "jsonl" and result.format in ("tsv", "csv", "parquet")
+    needs_columns = (
+        result.with_texts
+        and inputs[0].format == "jsonl"
+        and result.format in ("tsv", "csv", "parquet")
+    )
     with open_pairs(inputs, kept, to_read_again=num_before > 0 or needs_columns) as pairs:
         check_destination(result.file, [*(file.name for file in inputs), idf_counts])
         for line in kept.joins if not quiet else ():
@@ -140,8 +175,12 @@ def score(
 
         with BERTScorer(**settings) as scorer:
             lang = settings["lang"]
-            means, groups = write_scores(scorer, pairs, result, kept, of_json, lang=lang, min_f1=min_f1, quiet=quiet)
-    titled = {"": means} | {f" of the group {one_line(name)}": of_group for name, of_group in groups.items()}
+            means, groups = write_scores(
+                scorer, pairs, result, kept, of_json, lang=lang, min_f1=min_f1, quiet=quiet
+            )
+    titled = {"": means} | {
+        f" of the group {one_line(name)}": of_group for name, of_group in groups.items()
+    }
     gates = {title: each.gate() for title, each in titled.items()}
     for title, gate in gates.items():
         if gate is not None and (gate.has_failed or not quiet):
@@ -150,7 +189,9 @@ def score(
         raise typer.Exit(1)
 
 
-def _columns_of(kept: KeptRows, output_format: OutputFormat | None) -> "Sequence[str] | pyarrow.Schema":
+def _columns_of(
+    kept: KeptRows, output_format: OutputFormat | None
+) -> "Sequence[str] | pyarrow.Schema":
     """Read JSON lines to their end, and return their columns: names, or for Parquet a schema."""
     from bertscore_onnx.tables.arrow import JsonTypes
     from bertscore_onnx.tables.readers import MAX_BATCH_SIZE, MAX_ROWS, read_batches
@@ -167,7 +208,10 @@ def _columns_of(kept: KeptRows, output_format: OutputFormat | None) -> "Sequence
     texts = {name for column in file.columns for name in column.names}
     remedy = ("Write .jsonl, which keeps every value as it is.",)
     return pyarrow.schema(
-        [(name, types.of_texts(name) if name in texts else types.of(name, remedy)) for name in types.names]
+        [
+            (name, types.of_texts(name) if name in texts else types.of(name, remedy))
+            for name in types.names
+        ]
     )
 
 
@@ -185,13 +229,17 @@ class Output:
     """Whether the pairs are written; otherwise the means alone, or the means of groups as TSV."""
 
     with_texts: bool = False
-    """Whether the pairs are written as rows of their table, or with their texts; otherwise scores alone."""
+    """Whether the pairs are written as rows of their table, or with their texts; otherwise scores
+    alone.
+    """
 
     names: Sequence[str] = SCORE_NAMES
 
     @property
     def summary_stream(self) -> Literal["stdout", "stderr"] | None:
-        """Where the line of means goes: not among rows, and nowhere if it would repeat the JSON on standard output."""
+        """Where the line of means goes: not among rows, and nowhere if it would repeat the JSON on
+        standard output.
+        """
         if self.file is None and self.format == "json":
             return None
         return "stderr" if self.file is None and self.format is not None else "stdout"
@@ -211,14 +259,16 @@ def choose_output(
 
     if output_format is None and file is not None:
         output_format = _format_of(file)
-    has_pairs = seg_level or file is not None or output_format not in (None, "json", *["tsv"] * has_groups)
+    has_pairs = (
+        seg_level or file is not None or output_format not in (None, "json", *["tsv"] * has_groups)
+    )
     file = None if file is None or is_stdout(file) else file
     if output_format == "parquet" and file is None:
         raise typer.BadParameter("Parquet needs a file; add -o FILE.", param_hint="--format")
     if all_layers and has_pairs:
         raise typer.BadParameter(
-            "pairs have the scores of one layer; leave out --all-layers, print only the means of each layer, or use "
-            "BERTScorer.stream in Python.",
+            "pairs have the scores of one layer; leave out --all-layers, print only the means of "
+            "each layer, or use BERTScorer.stream in Python.",
             param_hint="--seg-level, --output, --format",
         )
     output_format = output_format or ("tsv" if has_pairs else None)
@@ -234,10 +284,12 @@ def _format_of(file: str) -> OutputFormat:
     if suffix == ".gz":
         plain = shlex.quote(file[: -len(suffix)])
         raise typer.BadParameter(
-            f"Cannot write .gz. Write -o {plain}, then compress it: `gzip {plain}`.", param_hint="--output"
+            f"Cannot write .gz. Write -o {plain}, then compress it: `gzip {plain}`.",
+            param_hint="--output",
         )
     raise typer.BadParameter(
-        f"Cannot write {suffix}. Name the file .csv, .tsv, .jsonl, .json or .parquet, or add --format.",
+        f"Cannot write {suffix}. Name the file .csv, .tsv, .jsonl, .json or .parquet, or add "
+        "--format.",
         param_hint="--output",
     )
 
@@ -253,7 +305,9 @@ def write_scores(
     min_f1: float | None,
     quiet: bool,
 ) -> "tuple[Means, Groups]":
-    """Score pairs, and write each as soon as it is scored; then print their means, and return them, also of groups."""
+    """Score pairs, and write each as soon as it is scored; then print their means, and return them,
+    also of groups.
+    """
     prints_pairs = output.has_pairs and output.file is None and sys.stdout.isatty()
     shown = False if quiet or prints_pairs else None  # no progress bar between scores on a terminal
     unrelated = None if kept.has_contexts else scorer.unrelated_scores(lang)
@@ -272,7 +326,9 @@ def write_scores(
         from bertscore_onnx.tables.columns import check_free
         from bertscore_onnx.tables.writers import RowsToWrite
 
-        has_best = kept.has_several_references and (output.with_texts or output.format in ("json", "jsonl"))
+        has_best = kept.has_several_references and (
+            output.with_texts or output.format in ("json", "jsonl")
+        )
         added = ScoreColumns(scores=tuple(output.names), has_best=has_best)
         if kept.table is not None:
             of_json = columns if isinstance(columns, Sequence) else columns.names
@@ -280,7 +336,9 @@ def write_scores(
         return RowsToWrite(kept.table, added, columns, output.with_texts)
 
     def scored_rows() -> Iterator[ScoredRow]:
-        for score in scorer.stream(pairs, verbose=shown, max_seconds=SAVE_SECONDS if output.has_pairs else None):
+        for score in scorer.stream(
+            pairs, verbose=shown, max_seconds=SAVE_SECONDS if output.has_pairs else None
+        ):
             means.add(score)
             if kept.groups:
                 groups[kept.groups.popleft()].add(score)
@@ -297,14 +355,22 @@ def write_scores(
                 for text in lines(output, scored, rows, means, signature, groups):
                     write(text)
     except KeyboardInterrupt as interruption:
-        interruption.add_note(f"Interrupted; {means.pairs} {'pair was' if means.pairs == 1 else 'pairs were'} scored.")
+        interruption.add_note(
+            f"Interrupted; {means.pairs} {'pair was' if means.pairs == 1 else 'pairs were'} scored."
+        )
         raise
     if output.summary_stream == "stdout":
         _print_means(signature(), means, groups, sys.stdout)
     elif output.summary_stream == "stderr" and not quiet:
-        of_groups = {} if output.format == "tsv" and not output.has_pairs else groups  # these are written already
+        # these are written already
+        of_groups = {} if output.format == "tsv" and not output.has_pairs else groups
         _print_means(signature(), means, of_groups, sys.stderr)
-    if output.summary_stream and output.format != "jsonl" and not (means.all_layers or quiet) and sys.stderr.isatty():
+    if (
+        output.summary_stream
+        and output.format != "jsonl"
+        and not (means.all_layers or quiet)
+        and sys.stderr.isatty()
+    ):
         for line in interpretation(scorer, means, unrelated, lang):
             echo(line)
     return means, groups
@@ -320,7 +386,9 @@ class Means:
         all_layers: bool = False,
         min_f1: float | None = None,
     ) -> None:
-        """Count pairs above unrelated ones too, given quantiles of their F1, (quantiles,) or (layers, quantiles)."""
+        """Count pairs above unrelated ones too, given quantiles of their F1, (quantiles,) or
+        (layers, quantiles).
+        """
         self.all_layers = all_layers
         self.min_f1 = min_f1
         self.pairs = 0
@@ -351,19 +419,26 @@ class Means:
         return (self._sums / self.pairs).T.tolist()
 
     def above_unrelated(self) -> list[float] | None:
-        """Return for each layer the share of pairs that score higher than 99 % of unrelated ones; None if unknown."""
+        """Return for each layer the share of pairs that score higher than 99 % of unrelated ones;
+        None if unknown.
+        """
         if self._high is None:
             return None
         return (self._above / self.pairs).tolist()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the means, of each layer if there are several, and the counts of pairs."""
-        layers: list[dict[str, Any]] = [dict(zip(SCORE_NAMES, layer, strict=True)) for layer in self.by_layer()]
+        layers: list[dict[str, Any]] = [
+            dict(zip(SCORE_NAMES, layer, strict=True)) for layer in self.by_layer()
+        ]
         for layer, share in zip(layers, self.above_unrelated() or (), strict=False):
             layer["f1_above_unrelated"] = share
         counts = {"pairs": self.pairs, "truncated": self.truncated}
         if self.all_layers:
-            return {"layers": [{"layer": number, **layer} for number, layer in enumerate(layers)], **counts}
+            return {
+                "layers": [{"layer": number, **layer} for number, layer in enumerate(layers)],
+                **counts,
+            }
         gate = self.gate()
         return {**layers[0], **counts, **(gate.to_dict() if gate is not None else {})}
 
@@ -375,7 +450,8 @@ class Means:
         freedom = self.pairs - 1
         if freedom == 0:
             return Gate(self.min_f1, round(f1, _DIGITS))
-        variance = max(float(self._squares[0]) / self.pairs - f1**2, 0)  # rounding may make it negative
+        # rounding may make it negative
+        variance = max(float(self._squares[0]) / self.pairs - f1**2, 0)
         margin = student_t(freedom) * math.sqrt(variance / freedom)
         high = min(f1 + margin, max(f1, 1))  # F1 is at most 1, but for rounding
         return Gate(self.min_f1, *(round(value, _DIGITS) for value in (f1, f1 - margin, high)))
@@ -405,7 +481,11 @@ class Gate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the interval, and whether other pairs could decide otherwise."""
-        return {"f1_low": self.low, "f1_high": self.high, "others_could_decide_otherwise": self.is_open}
+        return {
+            "f1_low": self.low,
+            "f1_high": self.high,
+            "others_could_decide_otherwise": self.is_open,
+        }
 
     def sentence(self, title: str) -> str:
         """Return the result of the gate, for the mean of a group with this title."""
@@ -426,8 +506,8 @@ _STUDENT_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 def student_t(freedom: int) -> float:
     """Return the 97.5 % quantile of Student's t.
 
-    The series is Abramowitz and Stegun's, Handbook of Mathematical Functions, 26.7.5. With it the interval needs sums
-    alone: no scores in memory, and neither SciPy nor the extra `evaluation`.
+    The series is Abramowitz and Stegun's, Handbook of Mathematical Functions, 26.7.5. With it the
+    interval needs sums alone: no scores in memory, and neither SciPy nor the extra `evaluation`.
     """
     if freedom <= len(_STUDENT_T):
         return _STUDENT_T[freedom - 1]
@@ -439,21 +519,33 @@ Groups = Mapping[str, Means]
 
 
 def _means_of_groups(groups: Groups, title: str) -> list[dict[str, Any]]:
-    """Return the means of each group, in the natural order of their names, which are called by a title."""
+    """Return the means of each group, in the natural order of their names, which are called by a
+    title.
+    """
     from bertscore_onnx.tables.table import natural_key
 
     return [{title: name, **groups[name].to_dict()} for name in sorted(groups, key=natural_key)]
 
 
 def _print_means(signature: str, means: Means, groups: Groups, file: TextIO) -> None:
-    """Print a line with the signature and the means; with all layers or groups, a table of their means below."""
+    """Print a line with the signature and the means; with all layers or groups, a table of their
+    means below.
+    """
     rows = [[f"{mean:.{_DIGITS}f}" for mean in layer] for layer in means.by_layer()]
     if means.all_layers:
         print(signature, file=file)
-        print_table([["layer", "P", "R", "F1"], *([str(layer), *row] for layer, row in enumerate(rows))], file=file)
+        print_table(
+            [["layer", "P", "R", "F1"], *([str(layer), *row] for layer, row in enumerate(rows))],
+            file=file,
+        )
     else:
         line = "{} P: {} R: {} F1: {}".format(signature, *rows[0])
-        print(line.replace(" P: ", "\nP: ") if file.isatty() and len(line) > terminal_width() else line, file=file)
+        print(
+            line.replace(" P: ", "\nP: ")
+            if file.isatty() and len(line) > terminal_width()
+            else line,
+            file=file,
+        )
     if groups:
         from bertscore_onnx.tables.table import Table, count, number
 
@@ -477,7 +569,8 @@ def lines(
     signature: Callable[[], str],
     groups: Groups = MappingProxyType({}),
 ) -> Iterator[str]:
-    """Yield the lines to write, each as soon as its pair is scored; all pairs are scored at the end.
+    """Yield the lines to write, each as soon as its pair is scored; all pairs are scored at the
+    end.
 
     `rows` describes the rows once the first was read, `signature` the scores once all were.
     """
@@ -503,11 +596,18 @@ def lines(
             start = '{"segments": [\n' if output.format == "json" else writer.head
         yield start + writer.line(row, score)
     if output.format == "json":
-        yield "], " + _json({"signature": signature(), **_summary(means, groups)}).removeprefix("{") + "\n"
+        yield (
+            "], "
+            + _json({"signature": signature(), **_summary(means, groups)}).removeprefix("{")
+            + "\n"
+        )
 
 
 def _write_parquet(
-    file: str, scored: Iterator[ScoredRow], rows: Callable[[], "RowsToWrite"], signature: Callable[[], str]
+    file: str,
+    scored: Iterator[ScoredRow],
+    rows: Callable[[], "RowsToWrite"],
+    signature: Callable[[], str],
 ) -> None:
     """Write a Parquet file; after an error it has the rows that were scored."""
     from bertscore_onnx.tables.writers import ParquetWriter
@@ -537,7 +637,8 @@ def _json(value: object) -> str:
     return json.dumps(value, allow_nan=False, ensure_ascii=False)
 
 
-# Interpreting F1: the share of pairs above unrelated ones, or a note that unrelated pairs score high too.
+# Interpreting F1: the share of pairs above unrelated ones, or a note that unrelated pairs score
+# high too.
 
 
 HIGH_SCORE = 0.8
@@ -547,14 +648,16 @@ HIGH_BASELINE = 0.7
 """If unrelated pairs get more than this on average, a high score means little."""
 
 LARGE_SIZE = 1024
-"""Without a known baseline, models of this hidden size or more are assumed to give all texts a high F1: it is that of
-roberta-large, whose unrelated pairs get 0.83."""
+"""Without a known baseline, models of this hidden size or more are assumed to give all texts a high
+F1: it is that of roberta-large, whose unrelated pairs get 0.83."""
 
 
 def interpretation(
     scorer: "BERTScorer", means: Means, unrelated: "NDArray[np.float64] | None", lang: str | None
 ) -> list[str]:
-    """Return lines that put the F1 of one layer into perspective; none if there is nothing to add."""
+    """Return lines that put the F1 of one layer into perspective; none if there is nothing to
+    add.
+    """
     if unrelated is not None:
         import numpy as np
 
@@ -563,8 +666,8 @@ def interpretation(
         middle, high = np.median(unrelated), high_unrelated(unrelated)
         [share] = means.above_unrelated() or [0.0]
         return [
-            f"{share:.1%} of the pairs have an F1 above {high:.4f}, which 99 % of unrelated pairs do not exceed; half "
-            f"of these get less than {middle:.4f}."
+            f"{share:.1%} of the pairs have an F1 above {high:.4f}, which 99 % of unrelated pairs "
+            f"do not exceed; half of these get less than {middle:.4f}."
         ]
     if scorer.signature.rescale != "no" or means.by_layer()[0][2] <= HIGH_SCORE:
         return []
@@ -577,7 +680,10 @@ def _advice(scorer: "BERTScorer", lang: str | None) -> list[str]:
     means = {language: baselines[0].f1 for language, baselines in manifest.baselines.items()}
     if not (max(means.values()) > HIGH_BASELINE if means else manifest.hidden_size >= LARGE_SIZE):
         return []
-    measure = f"  bertscore-onnx baseline --model {shlex.quote(str(scorer.bundle.path))} --corpus FILE --into-bundle "
+    measure = (
+        f"  bertscore-onnx baseline --model {shlex.quote(str(scorer.bundle.path))} --corpus FILE "
+        "--into-bundle "
+    )
     rescale = "  bertscore-onnx score ... --rescale-with-baseline --lang "
     language = next((name for name in ((code,) if code else ("en", *means)) if name in means), None)
     if language is None:
@@ -585,8 +691,8 @@ def _advice(scorer: "BERTScorer", lang: str | None) -> list[str]:
         return [note, measure + (code or "CODE"), rescale + (code or "CODE")]
     is_other = manifest.baseline_precision(language) != scorer.signature.precision
     return [
-        f"This model gives unrelated texts a high F1 too: {means[language]:.2f} on average ({language}). Rescale, or "
-        "measure what texts like yours get:",
+        f"This model gives unrelated texts a high F1 too: {means[language]:.2f} on average "
+        f"({language}). Rescale, or measure what texts like yours get:",
         rescale + language + (" --allow-fp32-baseline" if is_other else ""),
         measure + language,
     ]

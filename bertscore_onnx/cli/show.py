@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bertscore_onnx.cli.inputs import InputFile, KeptRows, TextPair, choose_inputs, lines_of, open_pairs
+from bertscore_onnx.cli.inputs import (
+    InputFile,
+    KeptRows,
+    TextPair,
+    choose_inputs,
+    lines_of,
+    open_pairs,
+)
 from bertscore_onnx.cli.options import check_contexts, check_effects, shared_options
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.specs import columns_of, columns_option
@@ -34,7 +41,12 @@ _ROLES = roles_of_command("show")
 def show(
     cand: Annotated[
         list[str],
-        typer.Option("-c", "--cand", metavar="TEXT", help="The candidate; with --line or --worst a file of them."),
+        typer.Option(
+            "-c",
+            "--cand",
+            metavar="TEXT",
+            help="The candidate; with --line or --worst a file of them.",
+        ),
     ],
     ref: Annotated[
         list[str] | None,
@@ -42,18 +54,29 @@ def show(
             "-r",
             "--ref",
             metavar="TEXT...",
-            help="The reference; of several, the best one is shown. With --line or --worst files of them.",
+            help=(
+                "The reference; of several, the best one is shown. With --line or --worst files "
+                "of them."
+            ),
         ),
     ] = None,
     *,
     settings: "ScorerSettings",
     idf_counts: str | None,
     line: Annotated[
-        int | None, typer.Option("--line", min=1, metavar="N", help="Show the pair in line, or row, N of the files.")
+        int | None,
+        typer.Option(
+            "--line", min=1, metavar="N", help="Show the pair in line, or row, N of the files."
+        ),
     ] = None,
     worst: Annotated[
         int | None,
-        typer.Option("--worst", min=1, metavar="N", help="Score the files, and show the N pairs with the lowest F."),
+        typer.Option(
+            "--worst",
+            min=1,
+            metavar="N",
+            help="Score the files, and show the N pairs with the lowest F.",
+        ),
     ] = None,
     columns: Annotated[list[str] | None, columns_option(*_ROLES)] = None,
     output: Annotated[
@@ -70,18 +93,21 @@ def show(
     idf_sents: Annotated[
         str | None,
         typer.Option(
-            "--idf-sents", metavar="FILE", help="Compute idf weights from the sentences of this file, one per line."
+            "--idf-sents",
+            metavar="FILE",
+            help="Compute idf weights from the sentences of this file, one per line.",
         ),
     ] = None,
 ) -> None:
     """Show which tokens of a candidate and a reference match.
 
-    Prints P, R and F as `score` computes them, and each token with its best match in the other text, their similarity
-    and, with idf, its weight. With several references the matches are those of the one with the best F, and each has
-    its scores. On a terminal the coloured texts come first, unless NO_COLOR is set.
+    Prints P, R and F as `score` computes them, and each token with its best match in the other
+    text, their similarity and, with idf, its weight. With several references the matches are those
+    of the one with the best F, and each has its scores. On a terminal the coloured texts come
+    first, unless NO_COLOR is set.
 
-    The pair is given as two texts, or found in files that `score` reads: by its line, or as one of those with the
-    lowest F.
+    The pair is given as two texts, or found in files that `score` reads: by its line, or as one of
+    those with the lowest F.
 
     Examples:
         # Show the matches of two texts
@@ -97,9 +123,17 @@ def show(
     check_contexts(settings, "`show` takes no contexts")
     of_files = line is not None or worst is not None
     check_effects(
-        ("--idf-sents", idf_sents is not None and idf_counts is not None, "with --idf-counts; leave out one"),
+        (
+            "--idf-sents",
+            idf_sents is not None and idf_counts is not None,
+            "with --idf-counts; leave out one",
+        ),
         ("--worst", line is not None and worst is not None, "with --line; leave out one"),
-        ("--output", output is not None and (worst or 1) > 1, "with several pairs; use --line, or --worst 1"),
+        (
+            "--output",
+            output is not None and (worst or 1) > 1,
+            "with several pairs; use --line, or --worst 1",
+        ),
     )
     named = columns_of(columns, *_ROLES)
     from bertscore_onnx.files import write_whole
@@ -114,7 +148,10 @@ def show(
         check_forms(named, "show", ["two texts"])
     check_destination(output, [idf_sents, idf_counts, *(file.name for file in inputs)])
     if idf_sents is not None:
-        settings["idf"], settings["idf_sents"] = True, lines_of(idf_sents, "references, one per line")
+        settings["idf"], settings["idf_sents"] = (
+            True,
+            lines_of(idf_sents, "references, one per line"),
+        )
 
     with ExitStack() as stack:
         kept = KeptRows(keeps=worst is not None, as_texts=True)
@@ -126,8 +163,12 @@ def show(
 
         scorer = stack.enter_context(BERTScorer(**settings))
         if worst is not None:
-            scored = ((score.F, row, kept.take()) for row, score in enumerate(scorer.stream(pairs, verbose=None), 1))
-            found = [(row, pair) for _, row, pair in nsmallest(worst, scored)]  # of equal ones the first
+            scored = (
+                (score.F, row, kept.take())
+                for row, score in enumerate(scorer.stream(pairs, verbose=None), 1)
+            )
+            # of equal ones the first
+            found = [(row, pair) for _, row, pair in nsmallest(worst, scored)]
         for place, (number, (candidate, references)) in enumerate(found):
             if of_files and output is None:
                 if place:
@@ -148,14 +189,17 @@ def _given_pair(candidates: list[str], references: list[str] | None) -> TextPair
         raise typer.BadParameter("give at least one reference.", param_hint="--ref")
     if len(candidates) > 1:
         raise typer.BadParameter(
-            f"there are {len(candidates)} candidates, {', '.join(map(repr, candidates))}; expected one. Put a text of "
-            "several words in quotes.",
+            f"there are {len(candidates)} candidates, {', '.join(map(repr, candidates))}; "
+            "expected one. Put a text of several words in quotes.",
             param_hint="--cand",
         )
     [candidate] = candidates
     for text in (candidate, *references):
         if os.path.isfile(text):
-            echo(f"Note: {text} is shown as a text. To show the pairs of files, add --line N or --worst N.")
+            echo(
+                f"Note: {text} is shown as a text. To show the pairs of files, add --line N or "
+                "--worst N."
+            )
     return candidate, references
 
 
@@ -167,7 +211,9 @@ def _pair_at(pairs: "Iterable[TextsOfRow]", line: int, file: InputFile) -> tuple
 
             candidate, *references = bare_texts([pair[0], *pair[1]])
             return line, (candidate, references)
-    raise InputError(f"{file.name} has {file.counted(number)}, and {file.unit} {line} was asked for.")
+    raise InputError(
+        f"{file.name} has {file.counted(number)}, and {file.unit} {line} was asked for."
+    )
 
 
 def _kind(output: str | None) -> str:
@@ -177,7 +223,8 @@ def _kind(output: str | None) -> str:
     kind = PurePath(output).suffix.lower()
     if kind not in (".html", ".svg", ".png"):
         raise typer.BadParameter(
-            f"Cannot write {output}; expected a name that ends in .html, .svg or .png.", param_hint="--output"
+            f"Cannot write {output}; expected a name that ends in .html, .svg or .png.",
+            param_hint="--output",
         )
     return kind
 
@@ -195,7 +242,10 @@ def _print(matches: "TokenMatches", scorer: "BERTScorer") -> None:
     print_coloured(match_text(matches.best, heading, width=width, encoding=encoding, colour=colour))
     signature = scorer.signature
     matching = "" if signature.matching is None else f"; matching: {signature.matching}"
-    print(f"\n{signature.model}, layer {signature.layer}; idf: {signature.idf}; rescale: {signature.rescale}{matching}")
+    print(
+        f"\n{signature.model}, layer {signature.layer}; idf: {signature.idf}; rescale: "
+        f"{signature.rescale}{matching}"
+    )
 
 
 def _score_rows(matches: "TokenMatches") -> list[list[str]]:

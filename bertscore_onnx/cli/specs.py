@@ -1,4 +1,6 @@
-"""Values of options that are written NAME=VALUE, such as `--columns candidate=mt reference=first+second`."""
+"""Values of options that are written NAME=VALUE, such as `--columns candidate=mt
+reference=first+second`.
+"""
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -13,13 +15,21 @@ from bertscore_onnx.tables.sources import DEFAULT_DIALECT, Dialect, InputFormat
 _BETWEEN = re.compile(r",\s*(?=\w[\w-]*=)")
 
 
-def fields_of(specs: Iterable[str], known: Collection[str], option: str, advice: str = "") -> dict[str, list[str]]:
-    """Return the values of each name, in their order, of one option's specs; errors end with the advice.
+def fields_of(
+    specs: Iterable[str], known: Collection[str], option: str, advice: str = ""
+) -> dict[str, list[str]]:
+    """Return the values of each name, in their order, of one option's specs; errors end with the
+    advice.
 
-    A comma separates two of them only if `NAME=` follows it, and the first = separates the name from its value, so
-    that values may contain both. typer.BadParameter is raised for anything else, and for an unknown name.
+    A comma separates two of them only if `NAME=` follows it, and the first = separates the name
+    from its value, so that values may contain both. typer.BadParameter is raised for anything else,
+    and for an unknown name.
     """
-    form = "ROLE=NAME with one of the roles" if option == "--columns" else "NAME=VALUE with one of the names"
+    form = (
+        "ROLE=NAME with one of the roles"
+        if option == "--columns"
+        else "NAME=VALUE with one of the names"
+    )
     fields: dict[str, list[str]] = {}
     for item in (item for spec in specs for item in _BETWEEN.split(spec)):
         name, _, value = item.partition("=")
@@ -35,7 +45,9 @@ def fields_of(specs: Iterable[str], known: Collection[str], option: str, advice:
 def single(name: str, values: Sequence[str], option: str) -> str:
     """Return the value of a name; raise typer.BadParameter if it is given several times."""
     if len(values) > 1:
-        raise typer.BadParameter(f"{name} is given {len(values)} times; expected once.", param_hint=option)
+        raise typer.BadParameter(
+            f"{name} is given {len(values)} times; expected once.", param_hint=option
+        )
     return values[0]
 
 
@@ -44,7 +56,9 @@ def single(name: str, values: Sequence[str], option: str) -> str:
 
 def columns_option(*roles: str) -> Any:
     """Return the option `--columns` for these roles; `columns_of` reads it."""
-    return typer.Option("--columns", metavar="ROLE=NAME...", help=f"Name columns, such as {roles[0]}=NAME.")
+    return typer.Option(
+        "--columns", metavar="ROLE=NAME...", help=f"Name columns, such as {roles[0]}=NAME."
+    )
 
 
 class ColumnNames(dict[str, tuple[str, ...]]):
@@ -70,10 +84,12 @@ NO_COLUMNS = ColumnNames()
 
 
 def columns_of(specs: Iterable[str] | None, *roles: str, advice: str = "") -> ColumnNames:
-    """Return the columns that the values of `--columns` name; the advice is what else its user may have meant.
+    """Return the columns that the values of `--columns` name; the advice is what else its user may
+    have meant.
 
-    `reference=a+b` names two columns, and so does `reference=a reference=b`, in which + is a character of a name. Of
-    `segment=a segment=b` each table has the first that it has; `segment=a+b` is a key of two columns.
+    `reference=a+b` names two columns, and so does `reference=a reference=b`, in which + is a
+    character of a name. Of `segment=a segment=b` each table has the first that it has;
+    `segment=a+b` is a key of two columns.
     """
     fields = fields_of(specs or (), roles, "--columns", advice)
     columns = ColumnNames()
@@ -87,8 +103,8 @@ def columns_of(specs: Iterable[str] | None, *roles: str, advice: str = "") -> Co
         several = values[0].split("+") if len(values) == 1 else values
         if not all(several):
             raise typer.BadParameter(
-                f"{role}={'+'.join(several)} has an empty name. To name columns with a + in their names, give "
-                f"{role}=NAME for each, and a single one twice.",
+                f"{role}={'+'.join(several)} has an empty name. To name columns with a + in their "
+                f"names, give {role}=NAME for each, and a single one twice.",
                 param_hint="--columns",
             )
         columns[role] = tuple(dict.fromkeys(several))
@@ -103,11 +119,16 @@ def columns_of(specs: Iterable[str] | None, *roles: str, advice: str = "") -> Co
 
 
 _DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "pipe": "|", "space": " "}
-_DELIMITER = " delimiter is a character, which a shell may need in quotes, or comma, semicolon, tab, pipe or space."
+_DELIMITER = (
+    " delimiter is a character, which a shell may need in quotes, or comma, semicolon, tab, pipe "
+    "or space."
+)
 
 
 def dialect_of(spec: str | None) -> Dialect:
-    """Return the format, and the settings, that a value of `--input-format` names, such as `csv,header=no`."""
+    """Return the format, and the settings, that a value of `--input-format` names, such as
+    `csv,header=no`.
+    """
     if spec is None:
         return DEFAULT_DIALECT
     first, *settings = _BETWEEN.split(spec)
@@ -117,13 +138,16 @@ def dialect_of(spec: str | None) -> Dialect:
         settings = [first, *settings]
     elif file_format is None:
         raise _wrong_format(
-            f"{first!r} is not one of {', '.join(formats)}. Settings of TSV and CSV follow after a comma, as in "
-            "csv,header=no, or stand alone if the format follows from the file's name, as in header=no."
+            f"{first!r} is not one of {', '.join(formats)}. Settings of TSV and CSV follow after "
+            "a comma, as in csv,header=no, or stand alone if the format follows from the file's "
+            "name, as in header=no."
         )
     fields = fields_of(settings, ("header", "quotes", "delimiter"), "--input-format", _DELIMITER)
     values = {name: single(name, texts, "--input-format") for name, texts in fields.items()}
     if values and file_format not in (None, "tsv", "csv"):
-        raise _wrong_format(f"{spec!r} has {', '.join(values)}, for TSV and CSV only; expected {file_format} alone.")
+        raise _wrong_format(
+            f"{spec!r} has {', '.join(values)}, for TSV and CSV only; expected {file_format} alone."
+        )
     delimiter = values.get("delimiter")
     delimiter = None if delimiter is None else _DELIMITERS.get(delimiter, delimiter)
     try:

@@ -1,4 +1,6 @@
-"""The output of commands: tables, and on standard error one line for each error, warning and log message."""
+"""The output of commands: tables, and on standard error one line for each error, warning and log
+message.
+"""
 
 import io
 import logging
@@ -17,14 +19,20 @@ from bertscore_onnx.tables.aligned import aligned, filled, terminal_width
 
 
 def echo(message: object) -> None:
-    """Print a message on standard error, in one write so that threads do not mix theirs; only a terminal breaks it."""
+    """Print a message on standard error, in one write so that threads do not mix theirs; only a
+    terminal breaks it.
+    """
     line = one_line(message)
-    text = filled(line, terminal_width()) if sys.stderr is not None and sys.stderr.isatty() else line
+    text = (
+        filled(line, terminal_width()) if sys.stderr is not None and sys.stderr.isatty() else line
+    )
     print(f"{text}\n", end="", file=sys.stderr)
 
 
 def with_options(error: BertScoreOnnxError, typed: Sequence[str] = ()) -> str:
-    """Return the message of an error with options in place of arguments, and the typed command without a step."""
+    """Return the message of an error with options in place of arguments, and the typed command
+    without a step.
+    """
     parts = []
     for part in error.parts:
         if isinstance(part, Argument):
@@ -44,7 +52,9 @@ def _as_option(argument: Argument) -> str:
     if isinstance(value, str):
         value = [value]
     elif isinstance(value, Mapping):
-        names_of = {role: [names] if isinstance(names, str) else names for role, names in value.items()}
+        names_of = {
+            role: [names] if isinstance(names, str) else names for role, names in value.items()
+        }
         value = [f"{role}={name}" for role, names in names_of.items() for name in names]
     return f"{option} {shlex.join(value)}".replace("'…'", "…")
 
@@ -83,7 +93,9 @@ class _OneLineHandler(logging.Handler):
 
 
 def print_json(value: object) -> None:
-    """Print a value as one line of JSON, in ASCII, which every encoding has; raise ValueError for a NaN."""
+    """Print a value as one line of JSON, in ASCII, which every encoding has; raise ValueError for a
+    NaN.
+    """
     import json  # costs start-up time
 
     print(json.dumps(value, allow_nan=False))
@@ -93,11 +105,15 @@ def print_json(value: object) -> None:
 
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""Control characters but the tab and the line feed, and characters that change the direction of their neighbours."""
+"""Control characters but the tab and the line feed, and characters that change the direction of
+their neighbours.
+"""
 
 
 class Terminal(io.TextIOWrapper):
-    """Standard output on a terminal, which obeys control characters: in texts and names they are escaped."""
+    """Standard output on a terminal, which obeys control characters: in texts and names they are
+    escaped.
+    """
 
     def write(self, text: str) -> int:
         """Write a text, with escapes that JSON has too."""
@@ -114,9 +130,11 @@ def print_coloured(text: str) -> None:
 
 
 def prepare_streams() -> None:
-    """Open closed streams as /dev/null, and escape characters that cannot be encoded, or that a terminal obeys.
+    """Open closed streams as /dev/null, and escape characters that cannot be encoded, or that a
+    terminal obeys.
 
-    Otherwise the next file that is opened takes the number of a closed stream, and receives the output for it.
+    Otherwise the next file that is opened takes the number of a closed stream, and receives the
+    output for it.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -135,7 +153,9 @@ def has_colour(stream: TextIO) -> bool:
 
 
 def write_utf8() -> None:
-    """Write UTF-8 to standard output, as texts are, unless it is a terminal, which has its own encoding."""
+    """Write UTF-8 to standard output, as texts are, unless it is a terminal, which has its own
+    encoding.
+    """
     if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
         sys.stdout.reconfigure(encoding="utf-8", errors=sys.stdout.errors)
 

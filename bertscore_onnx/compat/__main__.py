@@ -1,4 +1,6 @@
-"""`python -m bertscore_onnx.compat`: runs a program that imports bert-score on this library, unchanged."""
+"""`python -m bertscore_onnx.compat`: runs a program that imports bert-score on this library,
+unchanged.
+"""
 
 import os
 import runpy
@@ -17,7 +19,9 @@ what is installed."""
 
 
 _COMMANDS = {"bert-score": "bertscore-onnx score", "bert-score-show": "bertscore-onnx show"}
-"""The commands of bert-score, which exist only if it is installed, and our commands with the same options."""
+"""The commands of bert-score, which exist only if it is installed, and our commands with the same
+options.
+"""
 
 
 def main() -> None:
@@ -46,7 +50,11 @@ def _run_module(name: str, arguments: list[str]) -> None:
     except (ImportError, ValueError):
         is_there = False
     if not is_there:
-        advice = f"use `{_COMMANDS[name]}` in its place" if name in _COMMANDS else "expected a Python program"
+        advice = (
+            f"use `{_COMMANDS[name]}` in its place"
+            if name in _COMMANDS
+            else "expected a Python program"
+        )
         print(f"{name!r} is neither a file nor a module; {advice}.\n{USAGE}", file=sys.stderr)
         sys.exit(2)
     install()

@@ -10,32 +10,37 @@ from bertscore_onnx.errors import StandInError
 
 _MODULES: dict[str, ModuleType] = {
     "bert_score": bert_score,
-    "bert_score.score": sys.modules[f"{bert_score.__name__}.score"],  # the package's attribute is the function
+    # the package's attribute is the function
+    "bert_score.score": sys.modules[f"{bert_score.__name__}.score"],
     "bert_score.scorer": sys.modules[f"{bert_score.__name__}.scorer"],
     "bert_score.utils": utils,
 }
 
 
 _IMPORT_PATH = str(Path(__file__).with_name("import_path"))
-"""A folder in which new processes of `multiprocessing` find the replacement: they inherit our search path."""
+"""A folder in which new processes of `multiprocessing` find the replacement: they inherit our
+search path.
+"""
 
 
 def install() -> None:
-    """Make `import bert_score` import this library from now on, in this process; a second call changes nothing.
+    """Make `import bert_score` import this library from now on, in this process; a second call
+    changes nothing.
 
-    Call it before anything imports bert-score. It also applies to processes that `multiprocessing` starts. Packages
-    that check whether the distribution `bert-score` is installed still see the installed one, and so do other programs
-    that this one starts.
+    Call it before anything imports bert-score. It also applies to processes that `multiprocessing`
+    starts. Packages that check whether the distribution `bert-score` is installed still see the
+    installed one, and so do other programs that this one starts.
 
-    Raises:
-        StandInError: the original bert-score is imported already, so parts of the program may use it.
+    Raises: StandInError: the original bert-score is imported already, so parts of the program may
+        use it.
     """
     for name, module in _MODULES.items():
         if sys.modules.get(name, module) is not module:
             raise StandInError(
-                f"{name} is imported already, from {getattr(sys.modules[name], '__file__', None)}, and what imported "
-                "it would keep it. Call bertscore_onnx.compat.install() before the first `import bert_score`, or "
-                "run the program with `python -m bertscore_onnx.compat`."
+                f"{name} is imported already, from "
+                f"{getattr(sys.modules[name], '__file__', None)}, and what imported it would keep "
+                "it. Call bertscore_onnx.compat.install() before the first `import bert_score`, "
+                "or run the program with `python -m bertscore_onnx.compat`."
             )
     sys.modules.update(_MODULES)
     if _IMPORT_PATH not in sys.path:
@@ -43,7 +48,9 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Make `import bert_score` import the installed package again; modules that imported the replacement keep it."""
+    """Make `import bert_score` import the installed package again; modules that imported the
+    replacement keep it.
+    """
     for name, module in _MODULES.items():
         if sys.modules.get(name) is module:
             del sys.modules[name]

@@ -1,4 +1,6 @@
-"""P, R and F as tensors: PyTorch's own if it is installed, else arrays with a tensor's basic methods."""
+"""P, R and F as tensors: PyTorch's own if it is installed, else arrays with a tensor's basic
+methods.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -25,7 +27,8 @@ def as_tensor(values: NDArray[np.float32]) -> Any:
 
 
 class TensorArray(NDArrayOperatorsMixin):
-    """An array with the methods of a tensor that programs call on scores; operators and numpy's functions take it.
+    """An array with the methods of a tensor that programs call on scores; operators and numpy's
+    functions take it.
 
     Elements and means are arrays without dimensions, as of a tensor. Any other method is an error.
     """
@@ -63,21 +66,25 @@ class TensorArray(NDArrayOperatorsMixin):
         """Return the only value as a number."""
         return self._values.item()
 
-    def mean(self, dim: int | None = None, *, axis: int | None = None, **options: Any) -> "TensorArray":
+    def mean(
+        self, dim: int | None = None, *, axis: int | None = None, **options: Any
+    ) -> "TensorArray":
         """Return the mean of all values, or along a dimension; the other arguments are numpy's."""
         return TensorArray(self._values.mean(axis if dim is None else dim, **options))
 
     def __getattr__(self, name: str) -> Any:
         """Raise an error that names the way to the other methods of a tensor."""
         raise AttributeError(
-            f"A score has no {name!r}, since PyTorch is not installed. `.numpy()` returns a numpy array; with PyTorch, "
-            "scores are its tensors."
+            f"A score has no {name!r}, since PyTorch is not installed. `.numpy()` returns a numpy "
+            "array; with PyTorch, scores are its tensors."
         )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return np.array(self._values, dtype) if copy else np.asarray(self._values, dtype)
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> "TensorArray":
+    def __array_ufunc__(
+        self, ufunc: Any, method: str, *inputs: Any, **options: Any
+    ) -> "TensorArray":
         options["out"] = tuple(map(np.asarray, options.get("out") or ())) or None
         return TensorArray(getattr(ufunc, method)(*map(np.asarray, inputs), **options))
 

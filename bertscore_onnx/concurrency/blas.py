@@ -1,9 +1,10 @@
 """Keeps matrix products on the calling thread, and forks away from them.
 
-OpenBLAS, which comes with numpy, distributes even small products to threads of its own. They keep spinning for
-milliseconds afterwards, on the CPUs that the model needs. Before a fork it stops them and waits for them, but a thread
-that is working at that moment may miss the signal; in the child, a lock that a product held stays locked. So importing
-this module registers functions that make `os.fork` wait for the products in progress, for 10 seconds at most.
+OpenBLAS, which comes with numpy, distributes even small products to threads of its own. They keep
+spinning for milliseconds afterwards, on the CPUs that the model needs. Before a fork it stops them
+and waits for them, but a thread that is working at that moment may miss the signal; in the child, a
+lock that a product held stays locked. So importing this module registers functions that make
+`os.fork` wait for the products in progress, for 10 seconds at most.
 """
 
 import os
@@ -20,8 +21,8 @@ PATIENCE = 10.0
 class BlasGate:
     """Lets many threads multiply at the same time, and a process fork only while none does.
 
-    If the error of a signal handler ends `__enter__` or `__exit__` in between, the thread counts as inside until it
-    next leaves, and holds nothing locked.
+    If the error of a signal handler ends `__enter__` or `__exit__` in between, the thread counts as
+    inside until it next leaves, and holds nothing locked.
     """
 
     def __init__(self) -> None:
@@ -34,7 +35,9 @@ class BlasGate:
         self._numbers: list[int] = []  # of the threads of each library outside of the gate
 
     def __enter__(self) -> None:
-        """Forbid forks and the distribution of products, in all threads, until every thread inside has left."""
+        """Forbid forks and the distribution of products, in all threads, until every thread inside
+        has left.
+        """
         with self._changing:
             if not self._numbers:
                 self._numbers = [library.get_num_threads() for library in self._openblas]
@@ -68,7 +71,9 @@ class BlasGate:
             self._numbers = []
 
     def _set_num_threads(self, numbers: Iterable[int]) -> None:
-        """Set the number of threads of each library, which threadpoolctl otherwise allows to one controlling thread."""
+        """Set the number of threads of each library, which threadpoolctl otherwise allows to one
+        controlling thread.
+        """
         for library, number in zip(self._openblas, numbers, strict=True):
             library.clear_controlling_thread(force=True)
             library.set_num_threads(number)
@@ -76,8 +81,12 @@ class BlasGate:
 
     @cached_property
     def _openblas(self) -> list[Any]:
-        """The copies of OpenBLAS in this process with threads of their own; other BLAS libraries need no gate."""
-        from threadpoolctl import ThreadpoolController  # inspects the loaded libraries, so numpy comes first
+        """The copies of OpenBLAS in this process with threads of their own.
+
+        Other BLAS libraries need no gate.
+        """
+        # inspects the loaded libraries, so numpy comes first
+        from threadpoolctl import ThreadpoolController
 
         libraries = ThreadpoolController().select(internal_api="openblas").lib_controllers
         return [library for library in libraries if library.threading_layer == "pthreads"]
@@ -88,5 +97,7 @@ blas_gate: BlasGate = BlasGate()
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=blas_gate.before_fork, after_in_parent=blas_gate.after_fork, after_in_child=blas_gate.reset
+        before=blas_gate.before_fork,
+        after_in_parent=blas_gate.after_fork,
+        after_in_child=blas_gate.reset,
     )

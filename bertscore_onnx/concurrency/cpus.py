@@ -11,43 +11,60 @@ CPU_FEATURES = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "avx_vnni", "am
 
 
 def cpu_features(cpuinfo: Path = Path("/proc/cpuinfo")) -> list[str] | None:
-    """Return the `CPU_FEATURES` that the CPU has; None if Linux does not list its features."""
+    """Return the `CPU_FEATURES` that the CPU has.
+
+    None if Linux does not list its features.
+    """
     try:
         lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return None
-    flags = next((line.partition(":")[2].split() for line in lines if line.startswith("flags")), None)
+    flags = next(
+        (line.partition(":")[2].split() for line in lines if line.startswith("flags")), None
+    )
     return None if flags is None else [feature for feature in CPU_FEATURES if feature in flags]
 
 
 CpuSource = Literal["affinity", "quota", "OMP_NUM_THREADS"]
-"""The limit on the CPUs of a process: the CPUs that it may run on, all of the machine's unless something restricts it;
-the quota of its container, or of another control group; or the environment variable of OpenMP, which Ray and Spark set
-to the CPUs of a worker."""
+"""The limit on the CPUs of a process: the CPUs that it may run on, all of the machine's unless
+something restricts it; the quota of its container, or of another control group; or the environment
+variable of OpenMP, which Ray and Spark set to the CPUs of a worker."""
 
 
 def usable_cpus() -> int:
-    """Return how many CPUs this process should keep busy: those the system permits, at most `OMP_NUM_THREADS`."""
+    """Return how many CPUs this process should keep busy: those the system permits, at most
+    `OMP_NUM_THREADS`.
+    """
     number, _ = cpu_bound()
     return number
 
 
 def cpu_bound() -> tuple[int, CpuSource]:
-    """Return how many CPUs this process should keep busy, and the limit; of equal limits the first in `CpuSource`."""
+    """Return how many CPUs this process should keep busy, and the limit.
+
+    Of equal limits the first in `CpuSource`.
+    """
     permitted, source = permitted_cpus()
     requested = _openmp_threads(os.environ.get("OMP_NUM_THREADS", ""))
-    return (permitted, source) if requested is None or requested >= permitted else (requested, "OMP_NUM_THREADS")
+    return (
+        (permitted, source)
+        if requested is None or requested >= permitted
+        else (requested, "OMP_NUM_THREADS")
+    )
 
 
 def permitted_cpus() -> tuple[int, CpuSource]:
-    """Return how many CPUs the system lets this process keep busy: its affinity, or its quota, rounded up."""
+    """Return how many CPUs the system lets this process keep busy: its affinity, or its quota,
+    rounded up.
+    """
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota = cgroup_quota()
     return (cpus, "affinity") if quota is None or quota >= cpus else (max(1, quota), "quota")
 
 
 def _openmp_threads(value: str) -> int | None:
-    """Return the first number of `OMP_NUM_THREADS`, such as 4 for "4,2", which has one number per nesting level.
+    """Return the first number of `OMP_NUM_THREADS`, such as 4 for "4,2", which has one number per
+    nesting level.
 
     Returns None for a value that does not begin with a positive number, which OpenMP ignores too.
     """
@@ -55,7 +72,9 @@ def _openmp_threads(value: str) -> int | None:
     return int(number[1]) if number else None
 
 
-def cgroup_quota(root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("/proc/self/cgroup")) -> int | None:
+def cgroup_quota(
+    root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("/proc/self/cgroup")
+) -> int | None:
     """Return the CPU quota of this process's Linux control group in CPUs rounded up, or None.
 
     The quotas of the groups above it apply too, so the smallest one up to the root counts.
@@ -75,7 +94,9 @@ def cgroup_quota(root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("/
 
 
 def _up_to_root(root: Path, group: str) -> Iterator[Path]:
-    """Yield the folders of a group and of the groups above it. A container may see its own group as the root."""
+    """Yield the folders of a group and of the groups above it. A container may see its own group as
+    the root.
+    """
     path = PurePosixPath(group.lstrip("/"))
     yield from (root / folder for folder in (path, *path.parents) if ".." not in folder.parts)
 
@@ -91,7 +112,8 @@ def _quota_of_v2(folder: Path) -> int | None:
 def _quota_of_v1(folder: Path) -> int | None:
     try:
         quota, period = (
-            int((folder / f"cpu.cfs_{name}_us").read_text(encoding="utf-8")) for name in ("quota", "period")
+            int((folder / f"cpu.cfs_{name}_us").read_text(encoding="utf-8"))
+            for name in ("quota", "period")
         )
     except OSError:
         return None

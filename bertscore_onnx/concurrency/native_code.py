@@ -1,8 +1,9 @@
 """Lets Python exit only while no thread is inside a library of C++ or Rust.
 
-On exit, Python does not wait for daemon threads, but ends each of them when it next requests the interpreter's lock.
-For a thread that returns from ONNX Runtime, SentencePiece or tokenizers this aborts the process (before Python 3.14).
-So every thread inside holds a pass, and the exit takes all passes. The main thread needs none: it runs the exit.
+On exit, Python does not wait for daemon threads, but ends each of them when it next requests the
+interpreter's lock. For a thread that returns from ONNX Runtime, SentencePiece or tokenizers this
+aborts the process (before Python 3.14). So every thread inside holds a pass, and the exit takes all
+passes. The main thread needs none: it runs the exit.
 """
 
 import atexit
@@ -26,7 +27,10 @@ _is_exiting: bool
 
 @contextmanager
 def native_code() -> Iterator[None]:
-    """Keep Python from exiting during a block. Once it exits, wait for ever; in the main thread raise a ClosedError."""
+    """Keep Python from exiting during a block. Once it exits, wait for ever.
+
+    In the main thread raise a ClosedError.
+    """
     if threading.get_ident() != threading.main_thread().ident:
         _passes.get()
         try:
@@ -34,7 +38,9 @@ def native_code() -> Iterator[None]:
         finally:
             _passes.put(None)
     elif _is_exiting:
-        raise ClosedError("Python is exiting, and `atexit` functions cannot score any more. Score before.")
+        raise ClosedError(
+            "Python is exiting, and `atexit` functions cannot score any more. Score before."
+        )
     else:
         yield
 
@@ -56,6 +62,7 @@ def _take_passes() -> None:
 
 
 _make_passes()
-atexit.register(_take_passes)  # called after the main thread and all other non-daemon threads have ended
+# called after the main thread and all other non-daemon threads have ended
+atexit.register(_take_passes)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_make_passes)  # which has none of the threads inside

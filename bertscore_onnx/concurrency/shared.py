@@ -1,4 +1,6 @@
-"""Reference counting: a resource that several users share, and that is closed with the last of them."""
+"""Reference counting: a resource that several users share, and that is closed with the last of
+them.
+"""
 
 import threading
 from collections import Counter
@@ -12,12 +14,15 @@ R = TypeVar("R", bound=Closeable)
 
 
 class Shared(Generic[R]):
-    """A resource that is made for its first user, and closed when nobody uses or keeps it; threads may share it."""
+    """A resource that is made for its first user, and closed when nobody uses or keeps it; threads
+    may share it.
+    """
 
     def __init__(self, make: Callable[[], R], *, is_kept: bool = True) -> None:
         """Prepare to make the resource.
 
-        A resource that is kept stays open while nobody uses it, until it is replaced or this object is closed.
+        A resource that is kept stays open while nobody uses it, until it is replaced or this object
+        is closed.
         """
         self._make, self._is_kept = make, is_kept
         self._current: R | None = None
@@ -26,7 +31,10 @@ class Shared(Generic[R]):
         self._making, self._counting = threading.Lock(), threading.Lock()
 
     def acquire(self) -> R:
-        """Return the resource to one more user; while a thread makes it the others wait."""
+        """Return the resource to one more user.
+
+        While a thread makes it the others wait.
+        """
         with self._making:
             with self._counting:
                 if self.is_closed:
@@ -65,7 +73,10 @@ class Shared(Generic[R]):
             stale.close()
 
     def close(self) -> None:
-        """Admit no more users; the resource is closed at once, or with its last user."""
+        """Admit no more users.
+
+        The resource is closed at once, or with its last user.
+        """
         with self._counting:
             self.is_closed = True
             current = self._current
@@ -74,7 +85,10 @@ class Shared(Generic[R]):
 
     @property
     def is_being_made(self) -> bool:
-        """Whether a thread makes the resource at the moment; a forked child has no thread to finish it."""
+        """Whether a thread makes the resource at the moment.
+
+        A forked child has no thread to finish it.
+        """
         return self._making.locked()
 
     def _forget(self, resource: R) -> None:

@@ -1,8 +1,10 @@
-"""Worker threads that callers share; they start when they are first needed, and again in a forked child.
+"""Worker threads that callers share.
 
-A signal handler may raise an error in the main thread between any two steps of Python. In an executor of
-`concurrent.futures`, or while waiting for a future, this leaves a lock locked for ever. So tasks and finished futures
-pass through queues that are written in C.
+They start when they are first needed, and again in a forked child.
+
+A signal handler may raise an error in the main thread between any two steps of Python. In an
+executor of `concurrent.futures`, or while waiting for a future, this leaves a lock locked for ever.
+So tasks and finished futures pass through queues that are written in C.
 """
 
 import os
@@ -28,15 +30,22 @@ class Threads:
     """A few threads that many callers share."""
 
     def __init__(self, number: int, name: str) -> None:
-        """Prepare `number` threads, named after `name` in a debugger; with 0, callers work inline, one at a time."""
+        """Prepare `number` threads, named after `name` in a debugger.
+
+        With 0, callers work inline, one at a time.
+        """
         self._number, self._name = number, name
         self._restart()
 
-    def map(self, work: Callable[[T], Result], items: Iterable[T], ahead: int | None = None) -> Iterator[Result]:
-        """Do the work for each item in the threads, and yield the results in order; raise a ClosedError once closed.
+    def map(
+        self, work: Callable[[T], Result], items: Iterable[T], ahead: int | None = None
+    ) -> Iterator[Result]:
+        """Do the work for each item in the threads, and yield the results in order; raise a
+        ClosedError once closed.
 
-        At most `ahead` items, by default two for each thread, follow the one whose result is awaited, so that the items
-        of several callers alternate. If the caller leaves, these are still done.
+        At most `ahead` items, by default two for each thread, follow the one whose result is
+        awaited, so that the items of several callers alternate. If the caller leaves, these are
+        still done.
         """
         most = 2 * self._number if ahead is None else ahead
         begun: deque[Finished[Result]] = deque()
@@ -55,7 +64,10 @@ class Threads:
             self._tasks.put(None)
 
     def _submit(self, work: Callable[[T], Result], item: T) -> Finished[Result]:
-        """Let the next free thread do the work for an item; or do it inline, if there is no thread."""
+        """Let the next free thread do the work for an item.
+
+        Or do it inline, if there is no thread.
+        """
         self._follow_fork()
         finished: Finished[Result] = SimpleQueue()
         with self._changing:
@@ -75,8 +87,11 @@ class Threads:
     def _start_thread(self) -> None:
         owner = ref(self, self._tasks.put)  # no `__del__`, which a signal handler could interrupt
         name = f"{self._name}_{self._num_started}"
-        with suppress(RuntimeError):  # no more threads are allowed, or, in Python 3.12.1, the main thread has ended
-            threading.Thread(target=_work, args=(self._tasks, self._idle, owner), name=name, daemon=True).start()
+        # no more threads are allowed, or, in Python 3.12.1, the main thread has ended
+        with suppress(RuntimeError):
+            threading.Thread(
+                target=_work, args=(self._tasks, self._idle, owner), name=name, daemon=True
+            ).start()
             self._num_started += 1
 
     def _follow_fork(self) -> None:
@@ -88,14 +103,19 @@ class Threads:
         self._pid = os.getpid()
         self._changing = threading.Lock()
         self._in_line = threading.RLock()
-        self._tasks: SimpleQueue[Any] = SimpleQueue()  # None once closed, the reference to the owner once that is gone
-        self._idle: SimpleQueue[None] = SimpleQueue()  # an item for each thread that waits for a task
+        # None once closed, the reference to the owner once that is gone
+        self._tasks: SimpleQueue[Any] = SimpleQueue()
+        # an item for each thread that waits for a task
+        self._idle: SimpleQueue[None] = SimpleQueue()
         self._num_started = 0
         self._is_closed = False
 
 
 def _work(tasks: SimpleQueue[Any], idle: SimpleQueue[None], owner: object) -> None:
-    """Do tasks until the threads are closed or gone; then end the next one. No task is kept after it is done."""
+    """Do tasks until the threads are closed or gone.
+
+    Then end the next one. No task is kept after it is done.
+    """
     while isinstance(task := tasks.get(), tuple):
         _do(*task)
         del task

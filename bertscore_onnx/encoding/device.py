@@ -18,8 +18,8 @@ FEW_ROWS = (2, 8, 32, 256)
 """The rows of runs for the last texts, padding included."""
 
 NARROW = 32
-"""The widest texts with full runs. Runs of wider ones are a quarter of that: few sentences are longer, and shorter
-texts fill such a run up."""
+"""The widest texts with full runs. Runs of wider ones are a quarter of that: few sentences are
+longer, and shorter texts fill such a run up."""
 
 ROW_STEP = 8
 """The rows of a full run are a multiple of this."""
@@ -43,7 +43,10 @@ class Buckets:
 
     @classmethod
     def of(cls, provider: Provider, manifest: Manifest) -> "Buckets | None":
-        """Return the buckets of a model on a provider; None if it has none, or the model takes no padding."""
+        """Return the buckets of a model on a provider.
+
+        None if it has none, or the model takes no padding.
+        """
         if not provider.widths or not manifest.padding:
             return None
         widths = np.array(provider.widths, dtype=np.int64)
@@ -52,12 +55,17 @@ class Buckets:
         return cls(widths, provider.max_tokens(manifest.hidden_size))
 
     def widen(self, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the widths for texts of these lengths; one that is longer than all widths keeps its length."""
+        """Return the widths for texts of these lengths.
+
+        One that is longer than all widths keeps its length.
+        """
         places = np.searchsorted(self.widths, lengths)
         return np.where(places < len(self.widths), self.widths.take(places, mode="clip"), lengths)
 
     def num_rows(self, width: int, number: int) -> int:
-        """Return the number of texts, padding included, in a run of this width if `number` texts are left."""
+        """Return the number of texts, padding included, in a run of this width if `number` texts
+        are left.
+        """
         max_tokens = self.max_tokens if width <= NARROW else self.max_tokens // 4
         full = max(1, min(max_tokens // width, self.max_items or max_tokens))
         if full > ROW_STEP:
@@ -69,11 +77,16 @@ class Buckets:
         return [
             shape
             for width in self.widths[::-1].tolist()
-            for shape in dict.fromkeys((self.num_rows(width, number), width) for number in (self.max_tokens, *FEW_ROWS))
+            for shape in dict.fromkeys(
+                (self.num_rows(width, number), width) for number in (self.max_tokens, *FEW_ROWS)
+            )
         ]
 
     def plan(self, lengths: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-        """Group items of similar length, (batch,), the longest first; a run is filled up with shorter ones."""
+        """Group items of similar length, (batch,), the longest first.
+
+        A run is filled up with shorter ones.
+        """
         order = np.argsort(-lengths, kind="stable")
         widths = self.widen(lengths[order])
         start = 0
@@ -85,7 +98,9 @@ class Buckets:
 
 
 class DeviceVectors:
-    """The vectors of some runs of a model, in one buffer; indexed like an array (layers, rows, hidden) of the host.
+    """The vectors of some runs of a model, in one buffer.
+
+    Indexed like an array (layers, rows, hidden) of the host.
 
     Each run writes a block, (written layers, rows, hidden).
     """
@@ -93,21 +108,35 @@ class DeviceVectors:
     itemsize = np.dtype(np.float32).itemsize
 
     def __init__(
-        self, provider: Provider, spans: Sequence[slice], hidden_size: int, stacked: int, layers: Sequence[int]
+        self,
+        provider: Provider,
+        spans: Sequence[slice],
+        hidden_size: int,
+        stacked: int,
+        layers: Sequence[int],
     ) -> None:
         """Take memory for runs with these ranges of rows, one after the other.
 
-        A run stacks some layers, or none, of which those numbered are wanted. Raises an OutOfMemoryError if there is
-        too little memory.
+        A run stacks some layers, or none, of which those numbered are wanted. Raises an
+        OutOfMemoryError if there is too little memory.
         """
-        self._provider, self._hidden_size, self._stacked, self._layers = provider, hidden_size, stacked, layers
+        self._provider, self._hidden_size, self._stacked, self._layers = (
+            provider,
+            hidden_size,
+            stacked,
+            layers,
+        )
         written = self._written = stacked or 1
-        self._begins = np.array([span.start for span in spans], dtype=np.int64)  # (runs,), as `_sizes`
+        # (runs,), as `_sizes`
+        self._begins = np.array([span.start for span in spans], dtype=np.int64)
         self._sizes = np.array([span.stop for span in spans], dtype=np.int64) - self._begins
         rows = self._num_rows = int(self._sizes.sum())
         limit = memory_limit()
-        if limit is not None and 4 * self.itemsize * written * rows * hidden_size > limit:  # two chunks, and the model
-            raise OutOfMemoryError(f"{written * rows:,} vectors would take more than a quarter of {limit:,} bytes.")
+        # two chunks, and the model
+        if limit is not None and 4 * self.itemsize * written * rows * hidden_size > limit:
+            raise OutOfMemoryError(
+                f"{written * rows:,} vectors would take more than a quarter of {limit:,} bytes."
+            )
         try:
             self.buffer: Any = load_onnxruntime().OrtValue.ortvalue_from_shape_and_type(
                 [written * rows, hidden_size], np.float32, provider.device, provider.index
@@ -116,7 +145,9 @@ class DeviceVectors:
         except Exception as error:  # ONNX Runtime raises its own untyped exceptions
             if is_interrupt(error):
                 raise
-            raise OutOfMemoryError(f"{provider.name} has too little memory for vectors: {one_line(error)}") from error
+            raise OutOfMemoryError(
+                f"{provider.name} has too little memory for vectors: {one_line(error)}"
+            ) from error
 
     @property
     def table(self) -> "DeviceVectors":
@@ -124,17 +155,27 @@ class DeviceVectors:
         return self
 
     def place(self, span: slice, shape: tuple[int, int]) -> DevicePlace:
-        """Return the place for the output of a run, given its range of rows and its shape; the last is awaited."""
-        address = self.buffer.data_ptr() + self.itemsize * span.start * self._written * self._hidden_size
+        """Return the place for the output of a run, given its range of rows and its shape; the last
+        is awaited.
+        """
+        address = (
+            self.buffer.data_ptr() + self.itemsize * span.start * self._written * self._hidden_size
+        )
         written = (self._stacked,) if self._stacked else ()
         output = (*written, *shape, self._hidden_size)
         is_last = span.stop == self._num_rows
         return DevicePlace(self._provider.device, self._provider.index, address, output, is_last)
 
     def rows(self, layer: int, starts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the rows of the buffer where texts begin in one of the layers, given their rows in an array."""
+        """Return the rows of the buffer where texts begin in one of the layers, given their rows in
+        an array.
+        """
         runs = np.searchsorted(self._begins, starts, side="right") - 1
-        return starts + self._begins[runs] * (self._written - 1) + self._layers[layer] * self._sizes[runs]
+        return (
+            starts
+            + self._begins[runs] * (self._written - 1)
+            + self._layers[layer] * self._sizes[runs]
+        )
 
     @property
     def nbytes(self) -> int:

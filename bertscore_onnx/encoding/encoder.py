@@ -18,16 +18,23 @@ from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import GRAPH_FILE, Manifest
 from bertscore_onnx.concurrency.threads import Threads
 from bertscore_onnx.encoding.device import Buckets, DeviceVectors
-from bertscore_onnx.encoding.session import HostPlace, OnnxSession, OptimizeFor, Place, uninitialized
+from bertscore_onnx.encoding.session import (
+    HostPlace,
+    OnnxSession,
+    OptimizeFor,
+    Place,
+    uninitialized,
+)
 from bertscore_onnx.encoding.windows import Windows
 from bertscore_onnx.errors import ClosedError, GraphError, OutOfMemoryError, TokenizerError
 from bertscore_onnx.text.tokenizer import TextTokenizer
 
 _log = logging.getLogger(__name__)
 
-# Batches hold texts of similar length, and are capped by their padded tokens. A batch of n sequences, the longest of t
-# tokens, costs n × t padded tokens, whatever the others need. Sorting by length keeps that near the true number, and
-# capping it, rather than the number of sequences, makes runs of short and of long texts need the same memory.
+# Batches hold texts of similar length, and are capped by their padded tokens. A batch of n
+# sequences, the longest of t tokens, costs n × t padded tokens, whatever the others need. Sorting
+# by length keeps that near the true number, and capping it, rather than the number of sequences,
+# makes runs of short and of long texts need the same memory.
 
 
 Batch = NDArray[np.int64]
@@ -46,7 +53,8 @@ def plan_runs(
 ) -> list[Batch]:
     """Plan the batches of some texts as `plan_batches` does, or as the buckets are.
 
-    With `splits_little_work` a few texts are split into a batch for each concurrent run, so that no thread is idle.
+    With `splits_little_work` a few texts are split into a batch for each concurrent run, so that no
+    thread is idle.
     """
     if buckets is not None:
         return list(buckets.plan(lengths))
@@ -62,10 +70,11 @@ def plan_batches(
     *,
     padding: bool = True,
 ) -> Iterator[Batch]:
-    """Group items of similar length, (items,), the longest first, so that memory peaks at the start.
+    """Group items of similar length, (items,), the longest first, so that memory peaks at the
+    start.
 
-    A batch has at most `max_tokens` padded tokens, or is one longer item; without `padding` its items have one length.
-    Indices are stably sorted by descending length.
+    A batch has at most `max_tokens` padded tokens, or is one longer item; without `padding` its
+    items have one length. Indices are stably sorted by descending length.
     """
     order = np.argsort(-lengths, kind="stable")
     ascending = -lengths[order]  # (items,), sorted
@@ -80,7 +89,8 @@ def plan_batches(
 
 
 class PaddedTexts:
-    """The token ids of texts in batches, each batch padded to its longest text, one batch after the other.
+    """The token ids of texts in batches, each batch padded to its longest text, one batch after the
+    other.
 
     All are padded at once: one by one they would take as long as the runs of a small model.
     """
@@ -92,12 +102,15 @@ class PaddedTexts:
         manifest: Manifest,
         buckets: Buckets | None = None,
     ) -> None:
-        """Pad texts, of which every one is in one batch; raise a TokenizerError if the model lacks an id.
+        """Pad texts, of which every one is in one batch.
+
+        Raise a TokenizerError if the model lacks an id.
 
         With buckets, a batch has one of their shapes: the rows after its texts are padding.
         """
         self.sequences: Sequence[NDArray[np.int64]] = sequences
-        self.lengths: NDArray[np.int64] = np.array([len(ids) for ids in sequences], dtype=np.int64)  # (texts,)
+        # (texts,)
+        self.lengths: NDArray[np.int64] = np.array([len(ids) for ids in sequences], dtype=np.int64)
         order, lengths = np.concatenate([_NONE, *batches]), self.lengths  # (texts,)
         numbers = np.array([len(batch) for batch in batches], dtype=np.int64)  # (batches,)
         begins = np.cumsum(numbers) - numbers
@@ -108,12 +121,16 @@ class PaddedTexts:
         rows = numbers  # (batches,)
         if buckets is not None:
             widths = buckets.widen(widths)
-            rows = np.array(list(map(buckets.num_rows, widths.tolist(), numbers.tolist())), dtype=np.int64)
+            rows = np.array(
+                list(map(buckets.num_rows, widths.tolist(), numbers.tolist())), dtype=np.int64
+            )
         sizes = rows * widths  # (batches,)
         ends = np.cumsum(sizes)
         self.shapes: list[tuple[int, int]] = list(zip(rows.tolist(), widths.tolist(), strict=True))
         """The texts of each batch, and their tokens with padding."""
-        self.spans: list[slice] = [slice(*span) for span in zip((ends - sizes).tolist(), ends.tolist(), strict=True)]
+        self.spans: list[slice] = [
+            slice(*span) for span in zip((ends - sizes).tolist(), ends.tolist(), strict=True)
+        ]
         """The range of each batch, in tokens with padding."""
         widths_in_order = np.repeat(widths, numbers)  # (texts,)
         self.starts: NDArray[np.int64] = np.empty_like(order)
@@ -128,7 +145,9 @@ class PaddedTexts:
         self._ids[tokens] = np.concatenate([_NONE, *sequences])
         self._mask[tokens] = 1
         if buckets is not None:  # a row without any token would have no maximum, and no mean
-            for start, end in zip((ends - sizes + numbers * widths).tolist(), ends.tolist(), strict=True):
+            for start, end in zip(
+                (ends - sizes + numbers * widths).tolist(), ends.tolist(), strict=True
+            ):
                 self._mask[start:end] = 1
         if (largest := self._ids.max(initial=0)) >= manifest.vocab_size:
             raise TokenizerError(
@@ -137,7 +156,9 @@ class PaddedTexts:
             )
 
     def batch(self, number: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the ids of a batch, and a mask that is 1 on tokens and 0 on padding, (texts, tokens) each."""
+        """Return the ids of a batch, and a mask that is 1 on tokens and 0 on padding, (texts,
+        tokens) each.
+        """
         span, shape = self.spans[number], self.shapes[number]
         return self._ids[span].reshape(shape), self._mask[span].reshape(shape)
 
@@ -146,17 +167,20 @@ _NONE = np.zeros(0, dtype=np.int64)
 
 
 TURN_SECONDS = 0.005
-"""How long a thread runs batches of one caller before it turns to the next. Waking a thread takes as long as a small
-run, so that with a task for each run threads would wait more than they compute."""
+"""How long a thread runs batches of one caller before it turns to the next. Waking a thread takes
+as long as a small run, so that with a task for each run threads would wait more than they
+compute."""
 
 NEVER = Event()
 """Stops nothing."""
 
 
 class ReusedMemory:
-    """Reusable memory for the few arrays that exist at a time, such as those of one chunk and the next.
+    """Reusable memory for the few arrays that exist at a time, such as those of one chunk and the
+    next.
 
-    Getting a page from the system takes as long as copying ten: 3 µs for 4 kB, measured on a virtual machine.
+    Getting a page from the system takes as long as copying ten: 3 µs for 4 kB, measured on a
+    virtual machine.
     """
 
     def __init__(self) -> None:
@@ -171,7 +195,8 @@ class ReusedMemory:
             block = None
         if block is None or len(block) < size:
             del block  # before there is another
-            block = uninitialized((size + size // 4,))  # the next array may be larger; unused pages take no memory
+            # the next array may be larger; unused pages take no memory
+            block = uninitialized((size + size // 4,))
         return block[:size].reshape(shape)
 
     def give_back(self, array: NDArray[np.float32]) -> None:
@@ -185,13 +210,20 @@ class ReusedMemory:
 class HostVectors:
     """The vectors of some runs of a model in an array, (layers, rows, hidden)."""
 
-    def __init__(self, memory: ReusedMemory, rows: int, hidden_size: int, stacked: int, layers: Sequence[int]) -> None:
-        """Take memory for this many rows; a run stacks some layers, or none, of which those numbered are wanted."""
+    def __init__(
+        self, memory: ReusedMemory, rows: int, hidden_size: int, stacked: int, layers: Sequence[int]
+    ) -> None:
+        """Take memory for this many rows.
+
+        A run stacks some layers, or none, of which those numbered are wanted.
+        """
         self._stacked, self._layer = stacked, layers[0]
         self.table: NDArray[np.float32] = memory.take((len(layers), rows, hidden_size))
 
     def place(self, span: slice, shape: tuple[int, int]) -> HostPlace:
-        """Return the place for the output of a run, given its range of rows and its shape, (texts, tokens)."""
+        """Return the place for the output of a run, given its range of rows and its shape, (texts,
+        tokens).
+        """
         layers, _, hidden_size = self.table.shape
         rows = self.table[:, span].reshape(layers, *shape, hidden_size)
         return HostPlace.of_layers(rows, self._stacked, self._layer)
@@ -199,7 +231,9 @@ class HostVectors:
 
 @dataclass(frozen=True, slots=True)
 class TokenEmbeddings:
-    """The unit token embeddings of some texts: a row for each token in each layer, a text's tokens side by side."""
+    """The unit token embeddings of some texts: a row for each token in each layer, a text's tokens
+    side by side.
+    """
 
     sequences: Sequence[NDArray[np.int64]]
     """The vocabulary ids of each text, special tokens included, (tokens,)."""
@@ -214,7 +248,9 @@ class TokenEmbeddings:
     """The row at which each text begins, (texts,)."""
 
     documents: Sequence[NDArray[np.int64]] | None = None
-    """The ids of each whole text, in which idf counts tokens, (tokens,); None if every token is matched."""
+    """The ids of each whole text, in which idf counts tokens, (tokens,); None if every token is
+    matched.
+    """
 
     num_weightless: NDArray[np.int64] | None = None
     """How many tokens at the start of each text weigh nothing, (texts,); None if all weigh."""
@@ -223,13 +259,17 @@ class TokenEmbeddings:
     """Which texts had tokens but none to match, (texts,); None if there is no such text."""
 
     def vectors_of(self, layer: int, text: int) -> NDArray[np.float32]:
-        """Return the vectors of one text in one of the layers, (tokens, hidden), without copying them."""
+        """Return the vectors of one text in one of the layers, (tokens, hidden), without copying
+        them.
+        """
         start = self.starts[text]
         return self.vectors[layer, start : start + self.lengths[text]]
 
 
 def joined_ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the numbers of ranges one after the other, (numbers,), given their starts and lengths."""
+    """Return the numbers of ranges one after the other, (numbers,), given their starts and
+    lengths.
+    """
     begins = np.cumsum(lengths) - lengths  # (ranges,)
     return np.arange(lengths.sum()) + np.repeat(starts - begins, lengths)
 
@@ -252,12 +292,14 @@ class Encoder:
         manifest = self._manifest = bundle.manifest
         if not {*manifest.inputs} <= _INPUTS:
             raise GraphError(
-                f"By the manifest, the graph takes the inputs {manifest.inputs}; the runtime can give "
-                f"{sorted(_INPUTS)}. Export the model again."
+                f"By the manifest, the graph takes the inputs {manifest.inputs}; the runtime can "
+                f"give {sorted(_INPUTS)}. Export the model again."
             )
         shape: list[int | str] = ["batch", "tokens", manifest.hidden_size]
         self._stacked_layers = bundle.stacked_layers
-        output = {manifest.output: [bundle.stacked_layers, *shape] if bundle.stacked_layers else shape}
+        output = {
+            manifest.output: [bundle.stacked_layers, *shape] if bundle.stacked_layers else shape
+        }
         self.session: OnnxSession = OnnxSession(
             bundle,
             bundle.path / GRAPH_FILE,
@@ -273,15 +315,23 @@ class Encoder:
         self._num_layers = len(manifest.layers)
         is_one_of_many = self._stacked_layers and self._num_layers == 1
         layers = [manifest.num_layers] if is_one_of_many else range(self._num_layers)
-        self.layers: tuple[int, int, Sequence[int]] = manifest.hidden_size, self._stacked_layers or 0, layers
-        """The hidden size, the layers that a run stacks, or 0, and the numbers of those that are scored."""
+        self.layers: tuple[int, int, Sequence[int]] = (
+            manifest.hidden_size,
+            self._stacked_layers or 0,
+            layers,
+        )
+        """The hidden size, the layers that a run stacks, or 0, and the numbers of those that are
+        scored.
+        """
         self.layers_on_device: int = bundle.stacked_layers or 1
         """The layers of a token's vectors on a device, which takes all that a run writes."""
         number = self.session.concurrency if self.session.leaves_cpu_idle else 0
         self.threads: Threads = Threads(number, "bertscore-encode")
         """The threads for runs; none to run in the callers' threads."""
         self.matching_threads: Threads = self.threads
-        """The threads for matching vectors: the same as for runs, if each run keeps one of them busy."""
+        """The threads for matching vectors: the same as for runs, if each run keeps one of them
+        busy.
+        """
         if provider.concurrency is not None:
             threads = self.session.num_threads
             self.matching_threads = Threads(threads if threads > 1 else 0, "bertscore-match")
@@ -290,8 +340,12 @@ class Encoder:
         self.buckets: Buckets | None = Buckets.of(provider, manifest)
         """The shapes of runs; None if these may have any."""
 
-    def plan(self, sequences: Sequence[NDArray[np.int64]], max_items: int | None = None) -> PaddedTexts:
-        """Put token sequences, at least one id each, into batches of similar length, limited as in `plan_batches`."""
+    def plan(
+        self, sequences: Sequence[NDArray[np.int64]], max_items: int | None = None
+    ) -> PaddedTexts:
+        """Put token sequences, at least one id each, into batches of similar length, limited as in
+        `plan_batches`.
+        """
         lengths = np.array([len(ids) for ids in sequences], dtype=np.int64)  # (texts,)
         buckets = self.buckets and replace(self.buckets, max_items=max_items)
         batches = plan_runs(
@@ -313,18 +367,26 @@ class Encoder:
         is_stopped: Event = NEVER,
         advance: Callable[[int], object] = lambda tokens: None,
     ) -> TokenEmbeddings:
-        """Encode texts, batch by batch, into vectors with room for them; by default into new ones on the host.
+        """Encode texts, batch by batch, into vectors with room for them.
 
-        `is_stopped` ends the work between two batches with a ClosedError, and `advance` is called with the number of
-        their tokens. Vectors that are not finite are found by matching.
+        By default into new ones on the host.
+
+        `is_stopped` ends the work between two batches with a ClosedError, and `advance` is called
+        with the number of their tokens. Vectors that are not finite are found by matching.
         """
         if vectors is None:
             vectors = HostVectors(ReusedMemory(), texts.num_tokens, *self.layers)
-        places = [vectors.place(span, shape) for span, shape in zip(texts.spans, texts.shapes, strict=True)]
+        places = [
+            vectors.place(span, shape)
+            for span, shape in zip(texts.spans, texts.shapes, strict=True)
+        ]
         waiting = deque(range(len(places)))
 
         def take_turn(_: int) -> int:
-            """Run a batch, and more of them until the turn is over; return the number of their tokens."""
+            """Run a batch, and more of them until the turn is over.
+
+            Return the number of their tokens.
+            """
             tokens, end = 0, time.monotonic() + TURN_SECONDS
             while not is_stopped.is_set():
                 try:
@@ -346,15 +408,19 @@ class Encoder:
             waiting.clear()
             if isinstance(vectors, DeviceVectors):
                 with suppress(ClosedError):
-                    list(self.threads.map(OnnxSession.wait, [self.session]))  # runs may still write there
+                    # runs may still write there
+                    list(self.threads.map(OnnxSession.wait, [self.session]))
             raise
         return TokenEmbeddings(texts.sequences, texts.lengths, vectors.table, texts.starts)
 
-    def run_batch(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], place: Place) -> None:
-        """Encode one padded batch, (batch, tokens), into unit vectors, (layers, batch, tokens, hidden).
+    def run_batch(
+        self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], place: Place
+    ) -> None:
+        """Encode one padded batch, (batch, tokens), into unit vectors, (layers, batch, tokens,
+        hidden).
 
-        The mask is 1 on tokens and 0 on padding; the vectors of padding are arbitrary. On a device there are all layers
-        of the graph's output, and no axis for a single one.
+        The mask is 1 on tokens and 0 on padding; the vectors of padding are arbitrary. On a device
+        there are all layers of the graph's output, and no axis for a single one.
         """
         values = {"input_ids": input_ids, "attention_mask": mask}
         self.session.run({name: values[name] for name in self._manifest.inputs}, [place])
@@ -365,7 +431,9 @@ class Encoder:
         return HostPlace.of_layers(vectors, stacked, layers[0])
 
     def warm_up(self) -> None:
-        """Run each shape that later runs may have, if the provider prepares itself for every shape."""
+        """Run each shape that later runs may have, if the provider prepares itself for every
+        shape.
+        """
         if self.buckets is not None:
             deque(self.threads.map(self._run_shape, self.buckets.shapes()), maxlen=0)
 
@@ -375,9 +443,13 @@ class Encoder:
         self.run_batch(ids, np.ones_like(ids), self.place(vectors))
 
     def release_memory(self) -> None:
-        """Return memory that only large runs need to the system; later runs allocate it again."""
+        """Return memory that only large runs need to the system.
+
+        Later runs allocate it again.
+        """
         self.session.release_memory()
-        with suppress(AttributeError, OSError, TypeError):  # a C library other than glibc, or Windows
+        # a C library other than glibc, or Windows
+        with suppress(AttributeError, OSError, TypeError):
             ctypes.CDLL(None).malloc_trim(0)
 
     def close(self) -> None:
@@ -416,8 +488,16 @@ class Runs:
         *,
         on_device: bool,
     ) -> None:
-        """Plan the runs of texts, (tokens,) each; on the host, those that are too long for the model become windows."""
-        self._encoder, self._call, self._sequences, self._on_device = encoder, call, sequences, on_device
+        """Plan the runs of texts, (tokens,) each.
+
+        On the host, those that are too long for the model become windows.
+        """
+        self._encoder, self._call, self._sequences, self._on_device = (
+            encoder,
+            call,
+            sequences,
+            on_device,
+        )
         self._windows: Windows | None = None
         planned = sequences
         if any(len(ids) > tokenizer.max_length for ids in sequences):
@@ -427,7 +507,10 @@ class Runs:
         self._vectors: HostVectors | None = None
 
     def finish(self, advance: Callable[[float], object] = lambda tokens: None) -> TokenEmbeddings:
-        """Run the texts, on the host if the device lacks memory; `advance` is called with the numbers of tokens."""
+        """Run the texts, on the host if the device lacks memory.
+
+        `advance` is called with the numbers of tokens.
+        """
         if self._on_device:
             try:
                 return self._finish_on_device(advance)
@@ -442,11 +525,17 @@ class Runs:
         lengths = np.array([len(ids) for ids in self._sequences], dtype=np.int64)
         share = int(lengths.sum()) / texts.lengths.sum()  # of a text, in a token of a window
         starts = run(advance=lambda tokens: advance(tokens * share)).starts
-        return TokenEmbeddings(self._sequences, lengths, self._vectors.table, windows.join(self._vectors.table, starts))
+        return TokenEmbeddings(
+            self._sequences, lengths, self._vectors.table, windows.join(self._vectors.table, starts)
+        )
 
     def _finish_on_device(self, advance: Callable[[float], object]) -> TokenEmbeddings:
-        vectors = DeviceVectors(self._encoder.session.provider, self._texts.spans, *self._encoder.layers)
-        return self._encoder.run(self._texts, vectors, is_stopped=self._call.is_stopped, advance=advance)
+        vectors = DeviceVectors(
+            self._encoder.session.provider, self._texts.spans, *self._encoder.layers
+        )
+        return self._encoder.run(
+            self._texts, vectors, is_stopped=self._call.is_stopped, advance=advance
+        )
 
     def release(self) -> None:
         """Give back the memory of vectors on the host, which nobody may use any more."""

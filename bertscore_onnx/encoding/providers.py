@@ -1,4 +1,6 @@
-"""The table of ONNX Runtime's execution providers that can run a model, the choice of one, and sessions on it."""
+"""The table of ONNX Runtime's execution providers that can run a model, the choice of one, and
+sessions on it.
+"""
 
 import ctypes
 import importlib.metadata
@@ -55,27 +57,35 @@ class Provider:
     """Whether a few texts are split into a batch per concurrent run, so that no thread is idle."""
 
     batch_values: int = 200_000
-    """Hidden values (padded tokens times hidden size) in a run. On a CPU the intermediate values of a layer, four times
-    as many, should stay in the cache."""
+    """Hidden values (padded tokens times hidden size) in a run. On a CPU the intermediate values of
+    a layer, four times as many, should stay in the cache."""
 
     min_batch_tokens: int = 384
-    """The least padded tokens in a run of a large model. With fewer, the fixed costs of a run count."""
+    """The least padded tokens in a run of a large model. With fewer, the fixed costs of a run
+    count.
+    """
 
     batch_tokens: int = 1024
-    """The most padded tokens in a run of a small model. More gain nothing, and sometimes need more memory."""
+    """The most padded tokens in a run of a small model. More gain nothing, and sometimes need more
+    memory.
+    """
 
     widths: tuple[int, ...] = ()
-    """The tokens to which texts are padded, ascending, where every new shape of a run costs time and memory; empty
-    where none does, so that texts are padded to the longest of their run."""
+    """The tokens to which texts are padded, ascending, where every new shape of a run costs time
+    and memory; empty where none does, so that texts are padded to the longest of their run."""
 
     chunk_scale: int = 1
-    """How many times as large as on a CPU chunks are, so that sorting by length can work among many runs."""
+    """How many times as large as on a CPU chunks are, so that sorting by length can work among many
+    runs.
+    """
 
     keeps_vectors: bool = False
     """Whether vectors stay where it computes, in a memory of its own, and are matched there."""
 
     arena: str | None = None
-    """ONNX Runtime's name for the memory that it keeps between runs, without its index, if that can be shrunk."""
+    """ONNX Runtime's name for the memory that it keeps between runs, without its index, if that can
+    be shrunk.
+    """
 
     preloads_libraries: bool = False
     """Whether its libraries come as Python packages, which are loaded first."""
@@ -86,7 +96,9 @@ class Provider:
     own_optimizer: bool = False
     """Whether it optimizes graphs itself, so that ONNX Runtime must not."""
 
-    options: Callable[["Provider", int, int], Mapping[str, Any]] = lambda provider, threads, streams: {}
+    options: Callable[["Provider", int, int], Mapping[str, Any]] = (
+        lambda provider, threads, streams: {}
+    )
     """Its own options, for the CPU threads in all and the runs side by side."""
 
     plugin: str = ""
@@ -103,9 +115,28 @@ class Provider:
         return min(max(self.min_batch_tokens, self.batch_values // hidden_size), self.batch_tokens)
 
 
-_WIDTHS = (*range(12, 32, 4), 34, 40, 52, 72, 104, 144, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 8192)
-"""Of texts on CUDA, as few as serve: 20,000 pairs of sentences need 12 shapes and 13 % of padding. On an H200 a shape
-costs about as much time as 80,000 tokens."""
+_WIDTHS = (
+    *range(12, 32, 4),
+    34,
+    40,
+    52,
+    72,
+    104,
+    144,
+    192,
+    256,
+    384,
+    512,
+    768,
+    1024,
+    1536,
+    2048,
+    3072,
+    4096,
+    8192,
+)
+"""Of texts on CUDA, as few as serve: 20,000 pairs of sentences need 12 shapes and 13 % of padding.
+On an H200 a shape costs about as much time as 80,000 tokens."""
 
 GPU_MEMORY = "BERTSCORE_ONNX_GPU_MEM_LIMIT"
 """The environment variable with the most bytes of a GPU's memory that each session may take."""
@@ -114,26 +145,33 @@ GPU_MEMORY = "BERTSCORE_ONNX_GPU_MEM_LIMIT"
 def _cuda_options(provider: Provider, threads: int, streams: int) -> Mapping[str, Any]:
     options = {
         "device_id": provider.index,
-        "use_tf32": 0,  # it is on by default and costs three digits; parity with bert-score needs fp32
-        "arena_extend_strategy": "kSameAsRequested",  # doubling reserves memory that other processes could use
+        # it is on by default and costs three digits; parity with bert-score needs fp32
+        "use_tf32": 0,
+        # doubling reserves memory that other processes could use
+        "arena_extend_strategy": "kSameAsRequested",
     }
     limit = memory_limit()
     return options if limit is None else {**options, "gpu_mem_limit": limit}
 
 
 def memory_limit() -> int | None:
-    """Return the most bytes of a GPU's memory that a session may take; None for no limit."""
+    """Return the most bytes of a GPU's memory that a session may take.
+
+    None for no limit.
+    """
     limit = os.environ.get(GPU_MEMORY)
     if not limit:
         return None
     if not limit.isdecimal() or not int(limit):
-        raise InputError(f"{GPU_MEMORY} is {limit!r}; expected a number of bytes, such as 8000000000 for 8 GB.")
+        raise InputError(
+            f"{GPU_MEMORY} is {limit!r}; expected a number of bytes, such as 8000000000 for 8 GB."
+        )
     return int(limit)
 
 
 _KEPT_KERNELS = 100
-"""The kernels for shapes of runs that OpenVINO keeps. By default it keeps 5,000, and every new shape takes 1.6 MB;
-with 100, texts of random lengths took no more time."""
+"""The kernels for shapes of runs that OpenVINO keeps. By default it keeps 5,000, and every new
+shape takes 1.6 MB; with 100, texts of random lengths took no more time."""
 
 
 def _openvino_options(provider: Provider, threads: int, streams: int) -> Mapping[str, Any]:
@@ -146,7 +184,13 @@ def _openvino_options(provider: Provider, threads: int, streams: int) -> Mapping
     return {"load_config": json.dumps({"CPU": settings})}
 
 
-CPU = Provider("CPUExecutionProvider", "cpu", "cpu", precisions=frozenset({"fp32", "fp16", "int8"}), arena="cpu")
+CPU = Provider(
+    "CPUExecutionProvider",
+    "cpu",
+    "cpu",
+    precisions=frozenset({"fp32", "fp16", "int8"}),
+    arena="cpu",
+)
 CUDA = Provider(
     "CUDAExecutionProvider",
     "cuda",
@@ -168,7 +212,9 @@ OPENVINO = Provider(
     "OpenVINOExecutionProvider",
     "openvino",
     "openvino",
-    compute_precision=lambda: "bf16" if {"amx_bf16", "avx512_bf16"} & {*(cpu_features() or [])} else None,
+    compute_precision=lambda: (
+        "bf16" if {"amx_bf16", "avx512_bf16"} & {*(cpu_features() or [])} else None
+    ),
     batch_values=500_000,
     batch_tokens=2048,
     own_optimizer=True,
@@ -184,27 +230,30 @@ DEFAULTS = (CUDA, CPU)
 
 @cache
 def load_onnxruntime() -> Any:
-    """Import onnxruntime once, without telemetry unless ORT_DISABLE_TELEMETRY is set; warn if two wheels overlap.
+    """Import onnxruntime once, without telemetry unless ORT_DISABLE_TELEMETRY is set; warn if two
+    wheels overlap.
 
     Raises a MissingExtraError if it is not installed.
     """
-    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # from 1.29 on it would record and send statistics of use
+    # from 1.29 on it would record and send statistics of use
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     try:
         import onnxruntime
     except ModuleNotFoundError as error:
         if error.name != "onnxruntime":
             raise
         raise MissingExtraError(
-            f"ONNX Runtime is not installed. Install it for the CPU with {install_command('cpu')}, for CUDA with "
-            f"{install_command('gpu')}.",
+            "ONNX Runtime is not installed. Install it for the CPU with "
+            f"{install_command('cpu')}, for CUDA with {install_command('gpu')}.",
             name="onnxruntime",
         ) from error
     wheels = installed_wheels()
     if len(wheels) > 1:
         warnings.warn(
-            f"{' and '.join(wheels)} are installed together and share one folder; the one installed last has "
-            "overwritten the others. Remove all and install the one you want: `pip uninstall -y "
-            f"{' '.join(wheels)}`, then {install_command('gpu')} or {install_command('cpu')}.",
+            f"{' and '.join(wheels)} are installed together and share one folder; the one "
+            "installed last has overwritten the others. Remove all and install the one you want: "
+            f"`pip uninstall -y {' '.join(wheels)}`, then {install_command('gpu')} or "
+            f"{install_command('cpu')}.",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -234,7 +283,10 @@ def has_plugin(provider: Provider) -> bool:
 
 @cache
 def plugin_version(provider: Provider) -> dict[str, str]:
-    """Return the distribution of a provider's plugin and its version; nothing if it has none."""
+    """Return the distribution of a provider's plugin and its version.
+
+    Nothing if it has none.
+    """
     if not has_plugin(provider):
         return {}
     name = provider.plugin.replace("_", "-")
@@ -242,20 +294,25 @@ def plugin_version(provider: Provider) -> dict[str, str]:
 
 
 def choose_providers(device: object) -> list[Provider]:
-    """Return the providers to try, the best first; only one if a device is named, so that no other can replace it.
+    """Return the providers to try, the best first.
 
-    A device is None for CUDA if available, else the CPU; "cpu"; "cuda", or "cuda:1" for the second card; "openvino" for
-    the CPU through OpenVINO; or anything that prints as one of these.
+    Only one if a device is named, so that no other can replace it.
+
+    A device is None for CUDA if available, else the CPU; "cpu"; "cuda", or "cuda:1" for the second
+    card; "openvino" for the CPU through OpenVINO; or anything that prints as one of these.
     """
     if device is None:
         return [provider for provider in DEFAULTS if is_installed(provider) or provider is CPU]
     if re.fullmatch(r"cuda:\d+(\s*,\s*(cuda:)?\d+)+", str(device)):
         raise InputError(
-            f'device is {str(device)!r}, and a scorer uses one card. Start a process for each, with device="cuda:0", '
+            f"device is {str(device)!r}, and a scorer uses one card. Start a process for each, "
+            'with device="cuda:0", '
             '"cuda:1", …, or score on Ray with gpus_per_actor=1.'
         )
     match = re.fullmatch(r"([^:]*)(?::(\d+))?", str(device))
-    provider = next((provider for provider in PROVIDERS if match and provider.device == match[1]), None)
+    provider = next(
+        (provider for provider in PROVIDERS if match and provider.device == match[1]), None
+    )
     if match is None or provider is None or (match[2] and not provider.is_numbered):
         *others, last = sorted(_names())
         raise InputError(
@@ -265,7 +322,8 @@ def choose_providers(device: object) -> list[Provider]:
     if not is_installed(provider) and provider is not CPU:
         raise DeviceError(
             f"device {str(device)!r} was asked for, and the installed ONNX Runtime offers only "
-            f"{', '.join(load_onnxruntime().get_available_providers())}. {_how_to_install(provider)}"
+            f"{', '.join(load_onnxruntime().get_available_providers())}. "
+            f"{_how_to_install(provider)}"
         )
     return [replace(provider, index=int(match[2] or 0))]
 
@@ -297,8 +355,9 @@ def open_session(
 ) -> tuple[Any, str]:
     """Open a session that runs on a provider, and never on another in its place.
 
-    `graph` is an ONNX graph or the path of one. A provider with its own threads takes the number of CPU threads and of
-    runs side by side. Returns the session and an empty string, or None and the reason.
+    `graph` is an ONNX graph or the path of one. A provider with its own threads takes the number of
+    CPU threads and of runs side by side. Returns the session and an empty string, or None and the
+    reason.
     """
     onnxruntime = load_onnxruntime()
     missing = _preload_libraries(onnxruntime) if provider.preloads_libraries else ""
@@ -307,14 +366,18 @@ def open_session(
     settings = dict(provider.options(provider, num_threads, streams))
     providers = [(provider.name, settings)]
     if provider.name != CPU.name:
-        providers.append((CPU.name, {}))  # for operators that a provider leaves to the CPU, such as those on shapes
+        # for operators that a provider leaves to the CPU, such as those on shapes
+        providers.append((CPU.name, {}))
     try:
         if has_plugin(provider):
             options.add_provider_for_devices(_plugin_devices(provider), settings)
             providers.clear()  # ONNX Runtime adds the CPU itself
         # with its fallback, a failed run would silently move the shared session to the CPU
-        session = onnxruntime.InferenceSession(graph, options, providers=providers or None, enable_fallback=0)
-    except Exception as error:  # ONNX Runtime raises bare RuntimeErrors and its own untyped exceptions
+        session = onnxruntime.InferenceSession(
+            graph, options, providers=providers or None, enable_fallback=0
+        )
+    # ONNX Runtime raises bare RuntimeErrors and its own untyped exceptions
+    except Exception as error:
         if is_interrupt(error):
             raise
         return None, str(error)
@@ -323,8 +386,15 @@ def open_session(
             onnxruntime.set_default_logger_severity(_WARNING)
     used = session.get_providers()[0]
     if used != provider.name:
-        reason = f"{missing}. Install its libraries" if missing else "its libraries may be missing. Install them"
-        return None, f"{reason} with {install_command(provider.extra)}; ONNX Runtime fell back to {used}"
+        reason = (
+            f"{missing}. Install its libraries"
+            if missing
+            else "its libraries may be missing. Install them"
+        )
+        return (
+            None,
+            f"{reason} with {install_command(provider.extra)}; ONNX Runtime fell back to {used}",
+        )
     if provider.preloads_libraries:
         _warn_of_cudnn(install_command(provider.extra))
     return session, ""
@@ -349,12 +419,17 @@ def _plugin_devices(provider: Provider) -> list[Any]:
 @cache
 def _register(plugin: str) -> None:
     """Let ONNX Runtime load the library of a plugin, once in a process."""
-    load_onnxruntime().register_execution_provider_library(plugin, import_module(plugin).get_library_path())
+    load_onnxruntime().register_execution_provider_library(
+        plugin, import_module(plugin).get_library_path()
+    )
 
 
 @cache
 def cudnn_error() -> str:
-    """Return why cuDNN cannot be loaded, or an empty string; call this after a session on CUDA was opened."""
+    """Return why cuDNN cannot be loaded, or an empty string.
+
+    Call this after a session on CUDA was opened.
+    """
     try:
         ctypes.CDLL("cudnn64_9.dll" if sys.platform == "win32" else "libcudnn.so.9")
     except OSError as error:
@@ -367,16 +442,20 @@ def _warn_of_cudnn(command: str) -> None:
     """Warn once: ONNX Runtime treats cuDNN as optional, and does not report that it is missing."""
     if error := cudnn_error():
         warnings.warn(
-            f"cuDNN 9 cannot be loaded ({error}), so attention on CUDA is slow. Install it with {command}.",
+            f"cuDNN 9 cannot be loaded ({error}), so attention on CUDA is slow. Install it with "
+            f"{command}.",
             RuntimeWarning,
             stacklevel=2,
         )
 
 
 def _preload_libraries(onnxruntime: Any) -> str:
-    """Load the libraries that come as Python packages; return the first line that ONNX Runtime prints, if any.
+    """Load the libraries that come as Python packages.
 
-    It prints the names of those that it cannot load on standard output, which a program may use for its results.
+    Return the first line that ONNX Runtime prints, if any.
+
+    It prints the names of those that it cannot load on standard output, which a program may use for
+    its results.
     """
     if not hasattr(onnxruntime, "preload_dlls"):
         return ""

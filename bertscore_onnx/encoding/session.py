@@ -1,4 +1,6 @@
-"""The session of one graph in ONNX Runtime, opened again in a forked child; batches that are too large are halved."""
+"""The session of one graph in ONNX Runtime, opened again in a forked child; batches that are too
+large are halved.
+"""
 
 import logging
 import mmap
@@ -42,9 +44,14 @@ from bertscore_onnx.errors import (
 
 _log = logging.getLogger(__name__)
 
-_GRAPH_AT_FAULT = ("Load model from ", "External data path ", "External initializer: ", "INVALID_GRAPH")
-"""Parts of ONNX Runtime's messages when no provider can run the graph, because it is damaged or has unknown operators.
-Any other failure of the CPU is the graph's fault too, except for memory."""
+_GRAPH_AT_FAULT = (
+    "Load model from ",
+    "External data path ",
+    "External initializer: ",
+    "INVALID_GRAPH",
+)
+"""Parts of ONNX Runtime's messages when no provider can run the graph, because it is damaged or has
+unknown operators. Any other failure of the CPU is the graph's fault too, except for memory."""
 
 OUT_OF_MEMORY = (
     "failed to allocate",
@@ -54,23 +61,29 @@ OUT_OF_MEMORY = (
     "alloc_failed",  # of cuBLAS and cuDNN
     "allocation_failed",  # of cuDNN and cuFFT
 )
-"""Parts of ONNX Runtime's messages, in lower case, when memory ran out; it has no class of exceptions for that."""
+"""Parts of ONNX Runtime's messages, in lower case, when memory ran out; it has no class of
+exceptions for that.
+"""
 
 OWN_PAGES = 1_000_000
 """Bytes from which an array gets pages of its own."""
 
 
 def uninitialized(shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """Return an array to be filled; the memory of a large one returns to the system with its last reference.
+    """Return an array to be filled.
 
-    The C library would keep freed memory and reuse it in parts, so that arrays of varying sizes would not fit into what
-    earlier ones left, and memory would creep up. Linux is asked for pages of 2 MB, in which the first use of memory
-    takes a fifth of the time.
+    The memory of a large one returns to the system with its last reference.
+
+    The C library would keep freed memory and reuse it in parts, so that arrays of varying sizes
+    would not fit into what earlier ones left, and memory would creep up. Linux is asked for pages
+    of 2 MB, in which the first use of memory takes a fifth of the time.
     """
     size = np.dtype(np.float32).itemsize * prod(shape)
     if size < OWN_PAGES:
         return np.empty(shape, dtype=np.float32)
-    private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
+    private = (
+        {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
+    )
     pages = mmap.mmap(-1, size, **private)
     if hasattr(mmap, "MADV_HUGEPAGE"):
         with suppress(OSError):  # a kernel without them
@@ -79,7 +92,9 @@ def uninitialized(shape: tuple[int, ...]) -> NDArray[np.float32]:
 
 
 Binding = tuple[str, int, type, tuple[int, ...], int]
-"""The device of a place, its number, the type, the shape and the address, as ONNX Runtime binds an output."""
+"""The device of a place, its number, the type, the shape and the address, as ONNX Runtime binds an
+output.
+"""
 
 
 class HostPlace:
@@ -94,7 +109,9 @@ class HostPlace:
 
     @classmethod
     def of_layers(cls, array: NDArray[np.float32], stacked: int, layer: int) -> "HostPlace":
-        """Return the place of layers, (layers, …): all that a run stacks, one of them, or the only one."""
+        """Return the place of layers, (layers, …): all that a run stacks, one of them, or the only
+        one.
+        """
         if not stacked:
             return cls(array[0])
         return cls(array) if stacked == len(array) else cls(array, stacked, layer)
@@ -108,7 +125,11 @@ class HostPlace:
         if self._written:
             self._output = uninitialized((self._written, *self._array.shape[1:]))
         else:
-            self._output = self._array if self._array.flags.c_contiguous else np.empty_like(self._array, order="C")
+            self._output = (
+                self._array
+                if self._array.flags.c_contiguous
+                else np.empty_like(self._array, order="C")
+            )
         return "cpu", 0, np.float32, self._output.shape, self._output.ctypes.data
 
     def done(self) -> None:
@@ -126,7 +147,8 @@ class DevicePlace:
     index: int
     address: int
     shape: tuple[int, ...]
-    is_awaited: bool  # whether the run ends when its output is there; if not, after a later run that is awaited
+    # whether the run ends when its output is there; if not, after a later run that is awaited
+    is_awaited: bool
 
     def bind(self) -> Binding:
         """Prepare for a run."""
@@ -141,25 +163,31 @@ Place = HostPlace | DevicePlace
 
 
 OptimizeFor = Literal["throughput", "latency"]
-"""The aim of a session: "throughput" is many runs side by side, one thread each; "latency" is one run at a time with
-all threads, which spin for a while after it, waiting for the next."""
+"""The aim of a session: "throughput" is many runs side by side, one thread each; "latency" is one
+run at a time with all threads, which spin for a while after it, waiting for the next."""
 
 
 SPINNING = {"session.intra_op.spin_duration_us": "5000", "session.intra_op.spin_backoff_max": "8"}
-"""How threads that share a run spin after it: with pauses, for 5 ms, in which a client that got its answer sends the
-next request. By default each would take some 50 ms from other programs on the machine, and no pair would be faster.
-ONNX Runtime before 1.26 ignores both, and its threads spin as by default."""
+"""How threads that share a run spin after it: with pauses, for 5 ms, in which a client that got its
+answer sends the next request. By default each would take some 50 ms from other programs on the
+machine, and no pair would be faster. ONNX Runtime before 1.26 ignores both, and its threads spin as
+by default."""
 
 MAX_THREADS = 1024
-"""More than any machine has CPUs; each thread takes memory, and their number in a process is limited."""
+"""More than any machine has CPUs; each thread takes memory, and their number in a process is
+limited.
+"""
 
 _opening = threading.Lock()  # sessions opened side by side race inside ONNX Runtime
 _in_use: "WeakSet[OnnxSession]" = WeakSet()
-_inherited: list[Any] = []  # sessions of the parent process, never released: ONNX Runtime would crash joining threads
+# sessions of the parent process, never released: ONNX Runtime would crash joining threads
+_inherited: list[Any] = []
 
 
 def _prepare_child() -> None:
-    """Start again in a forked child, where the threads that hold the lock or belong to a session do not exist."""
+    """Start again in a forked child, where the threads that hold the lock or belong to a session do
+    not exist.
+    """
     global _opening
     _opening = threading.Lock()
     _inherited.extend(session._opened for session in _in_use)
@@ -185,29 +213,40 @@ class OnnxSession:
     ) -> None:
         """Open the session, and check the inputs and outputs of the graph.
 
-        Inputs are int64 (batch, tokens). Outputs are fp32 of the given shapes; an axis named "batch" or "pairs" is that
-        of the batch. The device is as in `choose_providers`; by default there are as many threads as this process may
-        keep busy. Raises a DeviceError if the device cannot run the graph, and a GraphError if no device can.
+        Inputs are int64 (batch, tokens). Outputs are fp32 of the given shapes; an axis named
+        "batch" or "pairs" is that of the batch. The device is as in `choose_providers`; by default
+        there are as many threads as this process may keep busy. Raises a DeviceError if the device
+        cannot run the graph, and a GraphError if no device can.
         """
         if num_threads is not None and num_threads > MAX_THREADS:
             raise InputError(
-                f"nthreads is {num_threads:,}; expected at most {MAX_THREADS:,}. Leave it out for all CPUs."
+                f"nthreads is {num_threads:,}; expected at most {MAX_THREADS:,}. Leave it out for "
+                "all CPUs."
             )
         if optimize_for not in get_args(OptimizeFor):
-            raise InputError(f'optimize_for is {optimize_for!r}; expected "throughput" or "latency".')
+            raise InputError(
+                f'optimize_for is {optimize_for!r}; expected "throughput" or "latency".'
+            )
         self._bundle, self._graph = bundle, graph
         self._inputs, self._outputs = [*inputs], [*outputs]
-        self._axes = [next(axis for axis, size in enumerate(shape) if size in _BATCH) for shape in outputs.values()]
+        self._axes = [
+            next(axis for axis, size in enumerate(shape) if size in _BATCH)
+            for shape in outputs.values()
+        ]
         self._is_for_latency = optimize_for == "latency"
         self._opened: Any = None
         self._pid = os.getpid()
         self._is_closed = False
         self.num_threads: int = num_threads or usable_cpus()
         self.provider: Provider = self._open_first(_providers_for(bundle, device))
-        self.concurrency: int = 1 if self._is_for_latency else self.provider.concurrency or self.num_threads
+        self.concurrency: int = (
+            1 if self._is_for_latency else self.provider.concurrency or self.num_threads
+        )
         """How many runs at a time keep the provider busy."""
         self.leaves_cpu_idle: bool = self.concurrency > 1 or self.provider.keeps_vectors
-        """Whether other work can go on during a run: the model runs elsewhere, or there are more CPU threads."""
+        """Whether other work can go on during a run: the model runs elsewhere, or there are more
+        CPU threads.
+        """
         self.precision: str = self.provider.compute_precision() or bundle.manifest.precision
         """The compute precision."""
         _in_use.add(self)
@@ -219,11 +258,12 @@ class OnnxSession:
         places: Sequence[Place],
         constants: Mapping[str, NDArray[np.float32]] | None = None,
     ) -> None:
-        """Run the graph on one padded batch, (batch, tokens), or on its halves if it does not fit into memory.
+        """Run the graph on one padded batch, (batch, tokens), or on its halves if it does not fit
+        into memory.
 
-        Writes the outputs to these places, in their order. `constants` are inputs that do not depend on the batch.
-        Raises an EncodingError if the run failed, or an OutOfMemoryError if not even a batch of one fits, or if a batch
-        does not fit whose outputs are on a device.
+        Writes the outputs to these places, in their order. `constants` are inputs that do not
+        depend on the batch. Raises an EncodingError if the run failed, or an OutOfMemoryError if
+        not even a batch of one fits, or if a batch does not fit whose outputs are on a device.
         """
         number, tokens = next(iter(batch.values())).shape
         try:
@@ -235,20 +275,28 @@ class OnnxSession:
                 raise
             shape, reason = (number, tokens), one_line(error)
             if not any(sign in str(error).lower() for sign in OUT_OF_MEMORY):
-                raise EncodingError(f"{self.provider.name} failed on a batch of shape {shape}: {reason}") from error
+                raise EncodingError(
+                    f"{self.provider.name} failed on a batch of shape {shape}: {reason}"
+                ) from error
             on_host = [place for place in places if isinstance(place, HostPlace)]
             if number == 1 or len(on_host) < len(places):
                 raise OutOfMemoryError(
-                    f"{self.provider.name} has too little memory for a text of {tokens} tokens: {reason}. "
-                    "Free some of it, or use another device."
+                    f"{self.provider.name} has too little memory for a text of {tokens} tokens: "
+                    f"{reason}. Free some of it, or use another device."
                 ) from error
-        _log.warning("%s ran out of memory on a batch of shape %s; halving it.", self.provider.name, shape)
+        _log.warning(
+            "%s ran out of memory on a batch of shape %s; halving it.", self.provider.name, shape
+        )
         for half in (slice(number // 2), slice(number // 2, None)):
-            halves = [place.half(axis, half) for axis, place in zip(self._axes, on_host, strict=True)]
+            halves = [
+                place.half(axis, half) for axis, place in zip(self._axes, on_host, strict=True)
+            ]
             self.run({name: values[half] for name, values in batch.items()}, halves, constants)
 
     def get(self) -> Any:
-        """Return the session of ONNX Runtime, opened again if this process was forked; an error if it was closed."""
+        """Return the session of ONNX Runtime, opened again if this process was forked; an error if
+        it was closed.
+        """
         if self._pid != os.getpid():
             self._follow_fork()
         session = self._opened
@@ -264,7 +312,10 @@ class OnnxSession:
             return self._opened
 
     def release_memory(self) -> None:
-        """Return the memory that ONNX Runtime keeps of its largest runs; a run of one token makes it shrink."""
+        """Return the memory that ONNX Runtime keeps of its largest runs.
+
+        A run of one token makes it shrink.
+        """
         if self.provider.arena is None:
             return
         options = load_onnxruntime().RunOptions()
@@ -285,11 +336,15 @@ class OnnxSession:
         with native_code():
             self.get().io_binding().synchronize_outputs()
 
-    def _compute(self, session: Any, feed: Mapping[str, NDArray[Any]], places: Sequence[Place]) -> None:
+    def _compute(
+        self, session: Any, feed: Mapping[str, NDArray[Any]], places: Sequence[Place]
+    ) -> None:
         """Run the session, which writes directly to the places."""
         ort_value, binding = load_onnxruntime().OrtValue, session.io_binding()
         for name, value in feed.items():
-            binding.bind_ortvalue_input(name, ort_value.ortvalue_from_numpy(np.ascontiguousarray(value)))
+            binding.bind_ortvalue_input(
+                name, ort_value.ortvalue_from_numpy(np.ascontiguousarray(value))
+            )
         for name, place in zip(self._outputs, places, strict=True):
             binding.bind_output(name, *place.bind())
         is_awaited = all(place.is_awaited for place in places)
@@ -305,7 +360,10 @@ class OnnxSession:
         return options
 
     def _open_first(self, providers: list[Provider]) -> Provider:
-        """Open a session on the first provider that works; there is only one if a device was requested by name."""
+        """Open a session on the first provider that works.
+
+        There is only one if a device was requested by name.
+        """
         for provider in providers:
             with _opening:
                 self._opened, failure = self._open(provider)
@@ -322,15 +380,20 @@ class OnnxSession:
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
         for name, value in SPINNING.items():
-            options.add_session_config_entry(name, value)  # ignored by versions without these entries
-        options.enable_mem_pattern = False  # patterns are kept for every shape ever seen, and shapes vary here
+            # ignored by versions without these entries
+            options.add_session_config_entry(name, value)
+        # patterns are kept for every shape ever seen, and shapes vary here
+        options.enable_mem_pattern = False
         options.log_severity_level = FATAL  # errors are raised, and would be reported twice
         if provider.own_optimizer:
             options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         with mapped_links(self._bundle.path, self._bundle.weights) as links:
-            if links and hasattr(options, "add_external_initializers_from_files_in_memory"):  # from 1.24 on
+            # from 1.24 on
+            if links and hasattr(options, "add_external_initializers_from_files_in_memory"):
                 sizes = [len(content) for content in links.values()]
-                options.add_external_initializers_from_files_in_memory([*links], [*links.values()], sizes)
+                options.add_external_initializers_from_files_in_memory(
+                    [*links], [*links.values()], sizes
+                )
             opened = open_session(str(self._graph), options, provider, self.num_threads, streams)
         self._bundle.check_unchanged()  # now, so that a file replaced meanwhile is found too
         return opened
@@ -339,8 +402,9 @@ class OnnxSession:
         """Drop the session of the parent process, whose threads do not exist in this one."""
         if not self.provider.survives_fork:
             raise DeviceError(
-                f"The scorer was made before this process was forked, and {self.provider.device.upper()} does not "
-                "survive that. Make the scorer in the child process, or start that with the method "
+                "The scorer was made before this process was forked, and "
+                f"{self.provider.device.upper()} does not survive that. Make the scorer in the "
+                "child process, or start that with the method "
                 '"spawn" or "forkserver".'
             )
         self._opened, self._pid = None, os.getpid()
@@ -348,7 +412,9 @@ class OnnxSession:
     def _unusable(self, provider: Provider, failure: str) -> BertScoreOnnxError:
         failure, graph = one_line(failure), self._graph
         is_out_of_memory = any(sign in failure.lower() for sign in OUT_OF_MEMORY)
-        if (provider.name == CPU.name and not is_out_of_memory) or any(sign in failure for sign in _GRAPH_AT_FAULT):
+        if (provider.name == CPU.name and not is_out_of_memory) or any(
+            sign in failure for sign in _GRAPH_AT_FAULT
+        ):
             return GraphError(f"{graph} cannot be loaded: {failure}. Export the model again.")
         problem = f"{provider.name} cannot run {graph}: {failure.rstrip(' .')}. "
         doctor = "un `bertscore-onnx doctor` to see what this machine offers."
@@ -361,17 +427,23 @@ class OnnxSession:
         inputs = [node.name for node in session.get_inputs()]
         if sorted(inputs) != sorted(self._inputs):
             raise GraphError(
-                f"The graph takes the inputs {inputs}; the manifest has {self._inputs}. Export the model again."
+                f"The graph takes the inputs {inputs}; the manifest has {self._inputs}. Export "
+                "the model again."
             )
         outputs = {node.name: node.shape for node in session.get_outputs()}
         for name, shape in expected.items():
             if name not in outputs:
-                raise GraphError(f"The graph gives {sorted(outputs)}, not {name!r}. Export the model again.")
+                raise GraphError(
+                    f"The graph gives {sorted(outputs)}, not {name!r}. Export the model again."
+                )
             given = outputs[name]
             sizes = zip(given, shape, strict=True)  # read only where there are as many
-            if len(given) != len(shape) or any(size != wanted for size, wanted in sizes if isinstance(wanted, int)):
+            if len(given) != len(shape) or any(
+                size != wanted for size, wanted in sizes if isinstance(wanted, int)
+            ):
                 raise GraphError(
-                    f"The graph gives {name!r} of shape {given}; expected {[*shape]}. Export the model again."
+                    f"The graph gives {name!r} of shape {given}; expected {[*shape]}. Export the "
+                    "model again."
                 )
 
 
@@ -381,11 +453,13 @@ _BATCH = ("batch", "pairs")
 def _providers_for(bundle: Bundle, device: object) -> list[Provider]:
     """Return the providers to try: those with kernels for the bundle's precision."""
     precision = bundle.manifest.precision
-    providers = [provider for provider in choose_providers(device) if precision in provider.precisions]
+    providers = [
+        provider for provider in choose_providers(device) if precision in provider.precisions
+    ]
     if not providers:
         raise DeviceError(
-            f"device {str(device)!r} was asked for, and the bundle {bundle.path} is in {precision}, which runs on the "
-            "CPU only. Use ",
+            f"device {str(device)!r} was asked for, and the bundle {bundle.path} is in "
+            f"{precision}, which runs on the CPU only. Use ",
             Argument("device", "cpu"),
             ", or a bundle exported with `--precision fp16` or fp32.",
         )

@@ -1,9 +1,10 @@
 """Windows of texts that are longer than the model's maximum.
 
-They overlap, and are as long as the model allows; every token is kept once. A token's vector comes unchanged from the
-window in which it is farthest from both ends, so that it has at least an eighth of a window of context on either side,
-except at the ends of the text. The leading special tokens come from the first window, the trailing ones from the last.
-`docs/long_texts.md` gives the reasons and the costs.
+They overlap, and are as long as the model allows; every token is kept once. A token's vector comes
+unchanged from the window in which it is farthest from both ends, so that it has at least an eighth
+of a window of context on either side, except at the ends of the text. The leading special tokens
+come from the first window, the trailing ones from the last. `docs/long_texts.md` gives the reasons
+and the costs.
 """
 
 from collections.abc import Sequence
@@ -12,11 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 OVERLAP = 0.25
-"""The least overlap of neighbouring windows, as a share of a window's text; `docs/long_texts.md` compares others."""
+"""The least overlap of neighbouring windows, as a share of a window's text; `docs/long_texts.md`
+compares others.
+"""
 
 
 class Windows:
-    """The windows of some texts, in their order; a text that is not too long is one window."""
+    """The windows of some texts, in their order.
+
+    A text that is not too long is one window.
+    """
 
     def __init__(
         self,
@@ -25,9 +31,11 @@ class Windows:
         frame: tuple[int, int],
         overlap: float = OVERLAP,
     ) -> None:
-        """Cut texts, (tokens,) each, into windows of at most `max_length` tokens, special tokens included.
+        """Cut texts, (tokens,) each, into windows of at most `max_length` tokens, special tokens
+        included.
 
-        The frame is the number of special tokens in front of every text and of every window, and the number behind.
+        The frame is the number of special tokens in front of every text and of every window, and
+        the number behind.
         """
         self.sequences: list[NDArray[np.int64]] = []
         """The ids of each window, special tokens included, (tokens,)."""
@@ -44,10 +52,11 @@ class Windows:
                 self._cut(ids, max_length, frame, overlap)
 
     def join(self, vectors: NDArray[np.float32], starts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Move the vectors of windows, (layers, rows, hidden), to those of their texts; return where texts begin.
+        """Move the vectors of windows, (layers, rows, hidden), to those of their texts; return
+        where texts begin.
 
-        The windows of a long text have one length, so that the encoder puts them one after the other: moved to the end
-        of the window before, they become one text.
+        The windows of a long text have one length, so that the encoder puts them one after the
+        other: moved to the end of the window before, they become one text.
         """
         end, moved = 0, np.empty_like(starts)
         for window in np.argsort(starts):
@@ -58,23 +67,29 @@ class Windows:
             end += number
         return moved[self.first]
 
-    def _cut(self, ids: NDArray[np.int64], max_length: int, frame: tuple[int, int], overlap: float) -> None:
+    def _cut(
+        self, ids: NDArray[np.int64], max_length: int, frame: tuple[int, int], overlap: float
+    ) -> None:
         """Append the windows of one long text."""
         before, after = frame
         room = max_length - before - after
         words = ids[before : len(ids) - after]
         starts = _starts(len(words), room, overlap)  # (windows,)
-        middles = (starts[1:] + starts[:-1] + room) // 2  # (windows - 1,), in the middle of each overlap
+        # (windows - 1,), in the middle of each overlap
+        middles = (starts[1:] + starts[:-1] + room) // 2
         begins = before + np.concatenate(([-before], middles - starts[1:]))  # (windows,)
         ends = before + np.concatenate((middles - starts[:-1], [room + after]))  # (windows,)
         self.sequences.extend(
-            np.concatenate((ids[:before], words[start : start + room], ids[len(ids) - after :])) for start in starts
+            np.concatenate((ids[:before], words[start : start + room], ids[len(ids) - after :]))
+            for start in starts
         )
         self.kept.extend(zip(begins.tolist(), ends.tolist(), strict=True))
 
 
 def _starts(length: int, room: int, overlap: float) -> NDArray[np.int64]:
-    """Return where the windows of a text begin, evenly spread from its start to its end; (windows,)."""
+    """Return where the windows of a text begin, evenly spread from its start to its end;
+    (windows,).
+    """
     stride = max(1, room - int(np.ceil(room * overlap)))
     steps = -(-(length - room) // stride)
     return np.arange(steps + 1) * (length - room) // steps

@@ -28,36 +28,40 @@ _log = logging.getLogger(__name__)
 
 
 def pull(source: str, *, token: str | None = None, force: bool = False) -> Path:
-    """Download a bundle from the Hugging Face hub into the home folder, where the name of its model finds it.
+    """Download a bundle from the Hugging Face hub into the home folder, where the name of its model
+    finds it.
 
-    The bundle appears only when every file has the digest of the manifest. Without network, the bundle that was pulled
-    by the same name earlier is returned; a commit that was pulled is never requested again.
+    The bundle appears only when every file has the digest of the manifest. Without network, the
+    bundle that was pulled by the same name earlier is returned; a commit that was pulled is never
+    requested again.
 
-    Args:
-        source: `ORG/REPO[@REVISION][/VARIANT]`. A revision is a branch, tag or commit, by default that of the default
-            branch; a variant is a folder in the repository, such as `layer-17-slow-fp32`, by default the only one.
-        token: for a repository that is not public; None for `HF_TOKEN`, or the token of `hf auth login`.
+    Args: source: `ORG/REPO[@REVISION][/VARIANT]`. A revision is a branch, tag or commit, by default
+        that of the default
+            branch; a variant is a folder in the repository, such as `layer-17-slow-fp32`, by
+        default the only one.
+        token: for a repository that is not public; None for `HF_TOKEN`, or the token of `hf auth
+            login`.
         force: replace another bundle of this model and variant in the home folder.
 
     Returns:
         The bundle's folder.
 
-    Raises:
-        InputError: the source is not valid, or has several variants and none is named.
+    Raises: InputError: the source is not valid, or has several variants and none is named.
         BundleNotFoundError: the repository, the revision or the variant does not exist.
-        BundleError: the bundle is damaged, or does not match its manifest.
-        HubUnreachableError: there is no network, and nothing was pulled by this name earlier.
-        HubError: the hub refuses, the disk is full, or another bundle is stored under this model and variant.
+        BundleError: the bundle is damaged, or does not match its manifest. HubUnreachableError:
+        there is no network, and nothing was pulled by this name earlier. HubError: the hub refuses,
+        the disk is full, or another bundle is stored under this model and variant.
         MissingExtraError: huggingface_hub is not installed.
     """
     return _pull(parse_source(source), token=token, force=force)
 
 
 def local_path(name: str | os.PathLike[str]) -> str:
-    """Return the path of the bundle that `hf://ORG/REPO[@REVISION][/VARIANT]` names; return any other name unchanged.
+    """Return the path of the bundle that `hf://ORG/REPO[@REVISION][/VARIANT]` names; return any
+    other name unchanged.
 
-    If the bundle was pulled by this name earlier, the hub is not contacted. Otherwise it is pulled; if the home folder
-    holds another bundle of its model and variant, it is stored beside it.
+    If the bundle was pulled by this name earlier, the hub is not contacted. Otherwise it is pulled;
+    if the home folder holds another bundle of its model and variant, it is stored beside it.
 
     Raises:
         InputTypeError: the name is neither a string nor a path.
@@ -70,7 +74,9 @@ def local_path(name: str | os.PathLike[str]) -> str:
     return str(find_pulled(source) or _pull(source, keep_both=True))
 
 
-def _pull(source: Source, *, token: str | None = None, force: bool = False, keep_both: bool = False) -> Path:
+def _pull(
+    source: Source, *, token: str | None = None, force: bool = False, keep_both: bool = False
+) -> Path:
     stored = find_pulled(source)
     if stored is not None and source.is_pinned:
         return stored
@@ -92,13 +98,17 @@ def _pull(source: Source, *, token: str | None = None, force: bool = False, keep
         raise type(error)(f"{source} cannot be used. {error}") from error
     except OSError as error:
         raise HubError(
-            f"Cannot put a bundle into {home}: {error.strerror or error}. BERTSCORE_ONNX_HOME sets another folder."
+            f"Cannot put a bundle into {home}: {error.strerror or error}. BERTSCORE_ONNX_HOME "
+            "sets another folder."
         ) from error
 
 
-def _download(repository: Repository, folder: str, staging: Path, force: bool, keep_both: bool) -> Path:
+def _download(
+    repository: Repository, folder: str, staging: Path, force: bool, keep_both: bool
+) -> Path:
     """Download a bundle to a temporary folder, check it, move it to its place, and return that."""
-    root = staging / ".files"  # hidden, since it looks like a stored bundle itself if the repository is one
+    # hidden, since it looks like a stored bundle itself if the repository is one
+    root = staging / ".files"
     repository.download([Path(folder, MANIFEST).as_posix()], root)
     manifest = read_manifest(root / folder)
     variant = manifest.variant.folder_name
@@ -123,11 +133,19 @@ def _download(repository: Repository, folder: str, staging: Path, force: bool, k
 
 
 def _choose_target(manifest: Manifest, force: bool, keep_both: bool) -> Path:
-    """Return the folder for a bundle: its model's and variant's, or with `keep_both` a folder beside another bundle."""
+    """Return the folder for a bundle: its model's and variant's, or with `keep_both` a folder
+    beside another bundle.
+    """
     usual = bundle_folder(manifest.model_id, manifest.variant)
     model = usual.parent
-    if model.parent != store_root() / "bundles" or model.name in {"", ".", ".."} or "\\" in model.name:
-        raise UnsafePathError(f"It calls its model {manifest.model_id!r}, which cannot be the name of a folder.")
+    if (
+        model.parent != store_root() / "bundles"
+        or model.name in {"", ".", ".."}
+        or "\\" in model.name
+    ):
+        raise UnsafePathError(
+            f"It calls its model {manifest.model_id!r}, which cannot be the name of a folder."
+        )
     is_free = not usual.exists() or (usual.is_dir() and not any(usual.iterdir()))
     if is_free or _digest(usual) == manifest.digest or (force and (usual / MANIFEST).is_file()):
         return usual
@@ -136,12 +154,16 @@ def _choose_target(manifest: Manifest, force: bool, keep_both: bool) -> Path:
     raise HubError(
         f"{usual} holds something else. Pass ",
         Argument("force", True),
-        " to replace another bundle, or score with the name that begins with hf://, which keeps both.",
+        " to replace another bundle, or score with the name that begins with hf://, which keeps "
+        "both.",
     )
 
 
 def _digest(folder: Path) -> str | None:
-    """Return the digest in the manifest of a stored bundle; None if it has none that can be read."""
+    """Return the digest in the manifest of a stored bundle.
+
+    None if it has none that can be read.
+    """
     with suppress(BundleError):
         return read_manifest(folder).digest
     return None

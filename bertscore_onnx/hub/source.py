@@ -1,4 +1,6 @@
-"""The names of bundles on the hub, `hf://ORG/REPO[@REVISION][/VARIANT]`, and the names that a stored bundle has."""
+"""The names of bundles on the hub, `hf://ORG/REPO[@REVISION][/VARIANT]`, and the names that a
+stored bundle has.
+"""
 
 import os
 import re
@@ -49,17 +51,25 @@ class Source:
 
 
 def parse_source(text: str) -> Source:
-    """Parse `[hf://]ORG/REPO[@REVISION][/VARIANT]`; raise an InputError for other texts.
+    """Parse `[hf://]ORG/REPO[@REVISION][/VARIANT]`.
 
-    A revision may contain slashes: the part after its last one is the variant if it has the form of one.
+    Raise an InputError for other texts.
+
+    A revision may contain slashes: the part after its last one is the variant if it has the form of
+    one.
     """
     if text[:1] in ("/", ".", "~") or os.path.isfile(os.path.join(text, MANIFEST)):
         raise InputError(
-            f"{text!r} is a path on this machine, which --model takes without pulling it; expected {_FORM}."
+            f"{text!r} is a path on this machine, which --model takes without pulling it; "
+            f"expected {_FORM}."
         )
     name = _NAME.fullmatch(text)
     if name is None:
-        advice = " Copy a bundle from other storage, and give its path to --model." if "://" in text else ""
+        advice = (
+            " Copy a bundle from other storage, and give its path to --model."
+            if "://" in text
+            else ""
+        )
         raise InputError(f"{text!r} is not the name of a bundle; expected {_FORM}.{advice}")
     return Source(name["repo"], name["revision"], name["variant"] or name["folder"])
 
@@ -79,11 +89,15 @@ def read_names(folder: Path) -> list[str]:
 
 
 def add_names(folder: Path, source: Source, variant: str, commit: str) -> None:
-    """Add the name that a bundle was pulled by to its file, and its names with variant and commit."""
+    """Add the name that a bundle was pulled by to its file, and its names with variant and
+    commit.
+    """
     names = {
         str(Source(source.repo, revision, named)): None
         for revision in (source.revision, commit)
         for named in (source.variant, variant)
     }
     names |= dict.fromkeys(read_names(folder))
-    replace_whole(folder / NAMES, msgspec.json.format(msgspec.json.encode([*names]), indent=2) + b"\n")
+    replace_whole(
+        folder / NAMES, msgspec.json.format(msgspec.json.encode([*names]), indent=2) + b"\n"
+    )

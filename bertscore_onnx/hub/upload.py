@@ -1,4 +1,6 @@
-"""Pushes bundles to the hub: one repository for each model, and in it one folder for each variant."""
+"""Pushes bundles to the hub: one repository for each model, and in it one folder for each
+variant.
+"""
 
 import logging
 import tempfile
@@ -16,11 +18,14 @@ from bertscore_onnx.hub.source import Source, parse_source
 _log = logging.getLogger(__name__)
 
 
-def push(bundle: str | PathLike[str], repo: str, *, private: bool = False, token: str | None = None) -> str:
+def push(
+    bundle: str | PathLike[str], repo: str, *, private: bool = False, token: str | None = None
+) -> str:
     """Push a bundle into its variant's folder of a repository, in one commit.
 
-    Other files in that folder are deleted. The repository's model card is rewritten from all its bundles, unless
-    somebody else wrote it: a card without the comment that this package puts there is never changed.
+    Other files in that folder are deleted. The repository's model card is rewritten from all its
+    bundles, unless somebody else wrote it: a card without the comment that this package puts there
+    is never changed.
 
     Args:
         bundle: the bundle's folder; every file is read first to check its digest.
@@ -40,28 +45,45 @@ def push(bundle: str | PathLike[str], repo: str, *, private: bool = False, token
     """
     source = parse_source(repo)
     if source != Source(source.repo):
-        raise InputError(f"{repo!r} is no repository; expected ORG/REPO. Bundles are pushed to its default branch.")
+        raise InputError(
+            f"{repo!r} is no repository; expected ORG/REPO. Bundles are pushed to its default "
+            "branch."
+        )
     opened = open_bundle(bundle, verify=True)
     variant, name = opened.manifest.variant.folder_name, str(source)
     with hub_errors(name):
-        load_client().HfApi(token=token).create_repo(source.repo, private=private or None, exist_ok=True)
+        load_client().HfApi(token=token).create_repo(
+            source.repo, private=private or None, exist_ok=True
+        )
     repository = Repository(source, token)
     if private and not repository.is_private:
-        raise HubError(f"{name} is public, and a push does not change that. Leave out ", Argument("private", True), ".")
+        raise HubError(
+            f"{name} is public, and a push does not change that. Leave out ",
+            Argument("private", True),
+            ".",
+        )
     with hub_errors(name), tempfile.TemporaryDirectory(prefix="bertscore-onnx-") as folder:
         card = _card(repository, name, opened, Path(folder))
         commit = repository.api.create_commit(
-            source.repo, operations=_operations(repository, opened, card), commit_message=f"Push {variant}"
+            source.repo,
+            operations=_operations(repository, opened, card),
+            commit_message=f"Push {variant}",
         )
     return str(Source(source.repo, commit.oid, variant))
 
 
 def _operations(repository: Repository, bundle: Bundle, card: str | None) -> list[Any]:
-    """Return the operations of the commit: add the bundle and the card, delete other files in the variant's folder."""
+    """Return the operations of the commit: add the bundle and the card, delete other files in the
+    variant's folder.
+    """
     client, variant = load_client(), bundle.manifest.variant.folder_name
     files = {f"{variant}/{name}": bundle.path / name for name in [MANIFEST, *bundle.manifest.files]}
-    stale = [path for path in repository.files if path.startswith(f"{variant}/") and path not in files]
-    operations = [client.CommitOperationAdd(path, str(file.resolve())) for path, file in files.items()]
+    stale = [
+        path for path in repository.files if path.startswith(f"{variant}/") and path not in files
+    ]
+    operations = [
+        client.CommitOperationAdd(path, str(file.resolve())) for path, file in files.items()
+    ]
     operations += [client.CommitOperationDelete(path) for path in stale]
     if card is not None:
         operations.append(client.CommitOperationAdd(CARD, card.encode()))
@@ -69,8 +91,14 @@ def _operations(repository: Repository, bundle: Bundle, card: str | None) -> lis
 
 
 def _card(repository: Repository, name: str, bundle: Bundle, temporary: Path) -> str | None:
-    """Return the repository's new card, of all its bundles; None if the present one was written by somebody else."""
-    repository.download([path for path in repository.files if path == CARD or Path(path).name == MANIFEST], temporary)
+    """Return the repository's new card, of all its bundles.
+
+    None if the present one was written by somebody else.
+    """
+    repository.download(
+        [path for path in repository.files if path == CARD or Path(path).name == MANIFEST],
+        temporary,
+    )
     present = temporary / CARD
     if present.exists() and CARD_MARK not in present.read_text(encoding="utf-8", errors="replace"):
         _log.warning("%s keeps the model card that it has, since somebody else wrote it.", name)

@@ -1,4 +1,6 @@
-"""Document counts, from which idf weights are computed: integers, so that counts of parts add up exactly."""
+"""Document counts, from which idf weights are computed: integers, so that counts of parts add up
+exactly.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -28,10 +30,13 @@ ALL_DOCUMENTS = -1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DocumentCounts:
-    """The number of documents, usually references, that each token occurs in; duplicates count.
+    """The number of documents, usually references, that each token occurs in.
 
-    `BERTScorer(idf=counts)` computes token weights from them. Counts of parts of a corpus add up with `+`, in any
-    order, to those of the whole. They depend on the tokenizer of a model, but not on its weights.
+    Duplicates count.
+
+    `BERTScorer(idf=counts)` computes token weights from them. Counts of parts of a corpus add up
+    with `+`, in any order, to those of the whole. They depend on the tokenizer of a model, but not
+    on its weights.
     """
 
     tokens: NDArray[np.int64]
@@ -44,7 +49,9 @@ class DocumentCounts:
     """The number of all documents."""
 
     tokenization: str
-    """The name of the tokenizer and its settings; counts of another cannot be added, nor used to score."""
+    """The name of the tokenizer and its settings; counts of another cannot be added, nor used to
+    score.
+    """
 
     @classmethod
     def of_documents(
@@ -66,12 +73,13 @@ class DocumentCounts:
         return cls(tokens, frequency[tokens], number, tokenization)
 
     @classmethod
-    def of_rows(cls, tokens: NDArray[np.int64], documents: NDArray[np.int64], tokenization: str) -> "DocumentCounts":
+    def of_rows(
+        cls, tokens: NDArray[np.int64], documents: NDArray[np.int64], tokenization: str
+    ) -> "DocumentCounts":
         """Add up rows of counts, such as `to_arrow` returns.
 
-        Args:
-            tokens: the id of each row, (rows,), in any order, any number of times; or `ALL_DOCUMENTS`.
-            documents: the number of documents in which it occurs, (rows,).
+        Args: tokens: the id of each row, (rows,), in any order, any number of times; or
+            `ALL_DOCUMENTS`. documents: the number of documents in which it occurs, (rows,).
             tokenization: the name of what made the ids.
 
         Raises:
@@ -84,9 +92,10 @@ class DocumentCounts:
         counts = cls(ids[is_token], sums[is_token], int(sums[~is_token].sum()), tokenization)
         if not counts._is_possible():
             raise InputError(
-                f"The counts are of {counts.num_documents:,} documents, and a token is in fewer than 1 or in more than "
-                f"all; expected a row with the token {ALL_DOCUMENTS} for the number of documents, and for each token a "
-                "count from 1 to that number. Count the documents again."
+                f"The counts are of {counts.num_documents:,} documents, and a token is in fewer "
+                f"than 1 or in more than all; expected a row with the token {ALL_DOCUMENTS} for "
+                "the number of documents, and for each token a count from 1 to that number. "
+                "Count the documents again."
             )
         return counts
 
@@ -100,10 +109,12 @@ class DocumentCounts:
             return NotImplemented
         if self.tokenization != other.tokenization:
             raise InputError(
-                f"The counts are of different tokenizations, {self.tokenization} and {other.tokenization}. Count all "
-                "documents with one bundle and the same settings."
+                f"The counts are of different tokenizations, {self.tokenization} and "
+                f"{other.tokenization}. Count all documents with one bundle and the same settings."
             )
-        tokens, documents = (np.concatenate(rows) for rows in zip(self._rows(), other._rows(), strict=True))
+        tokens, documents = (
+            np.concatenate(rows) for rows in zip(self._rows(), other._rows(), strict=True)
+        )
         return self.of_rows(tokens, documents, self.tokenization)
 
     def __radd__(self, other: object) -> Self:
@@ -120,7 +131,10 @@ class DocumentCounts:
 
     def __repr__(self) -> str:
         """Show the size rather than the content."""
-        return f"DocumentCounts({self.num_documents:,} documents, {len(self.tokens):,} tokens, {self.tokenization})"
+        return (
+            f"DocumentCounts({self.num_documents:,} documents, {len(self.tokens):,} tokens, "
+            f"{self.tokenization})"
+        )
 
     def save(self, file: str | PathLike[str]) -> None:
         """Write a file that `load` reads; equal counts give equal bytes.
@@ -134,7 +148,10 @@ class DocumentCounts:
 
     @staticmethod
     def are_saved_in(file: str | PathLike[str]) -> bool:
-        """Return whether a file begins like one that `save` wrote; pipes are not read, and never do."""
+        """Return whether a file begins like one that `save` wrote.
+
+        Pipes are not read, and never do.
+        """
         try:
             with open_regular(file) as opened:
                 return FORMAT.encode() in opened.read(2 * len(FORMAT))
@@ -152,23 +169,33 @@ class DocumentCounts:
         try:
             content = msgspec.json.decode(read_named(name, MAX_BYTES), type=_File)
         except OSError as error:
-            raise InputError(f"Cannot read {name!r} ({error.strerror}); expected a file of document counts.") from error
+            raise InputError(
+                f"Cannot read {name!r} ({error.strerror}); expected a file of document counts."
+            ) from error
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise InputError(
-                f"{name} does not hold document counts ({json_fault(error)}). Write it with `bertscore-onnx "
-                "count-documents`, or with `DocumentCounts.save`."
+                f"{name} does not hold document counts ({json_fault(error)}). Write it with "
+                "`bertscore-onnx count-documents`, or with `DocumentCounts.save`."
             ) from error
-        tokens, documents = np.array(content.tokens, dtype=np.int64), np.array(content.documents, dtype=np.int64)
+        tokens, documents = (
+            np.array(content.tokens, dtype=np.int64),
+            np.array(content.documents, dtype=np.int64),
+        )
         counts = cls(tokens, documents, content.num_documents, content.tokenization)
-        if len(tokens) != len(documents) or (np.diff(tokens) <= 0).any() or not counts._is_possible():
+        if (
+            len(tokens) != len(documents)
+            or (np.diff(tokens) <= 0).any()
+            or not counts._is_possible()
+        ):
             raise InputError(f"{name} holds impossible document counts. Count the documents again.")
         return counts
 
     def to_arrow(self) -> "pyarrow.Table":
-        """Return a table with the columns `token` and `documents`, int64, and `tokenization`, a string.
+        """Return a table with the columns `token` and `documents`, int64, and `tokenization`, a
+        string.
 
-        It has a row for each token, and one with the token -1 for the number of all documents. The rows of several
-        tables, summed by tokenization and token, are counts again.
+        It has a row for each token, and one with the token -1 for the number of all documents. The
+        rows of several tables, summed by tokenization and token, are counts again.
 
         Raises:
             MissingExtraError: pyarrow is not installed.
@@ -200,8 +227,9 @@ class DocumentCounts:
         """
         if self.tokenization != tokenization or self.tokens[-1:].max(initial=-1) >= vocab_size:
             raise IdfError(
-                f"The document counts are of the tokenization {shortened(self.tokenization, 200)}; the scorer's is "
-                f"{tokenization}. Count the documents with this bundle, and the same ",
+                "The document counts are of the tokenization "
+                f"{shortened(self.tokenization, 200)}; the scorer's is {tokenization}. Count the "
+                "documents with this bundle, and the same ",
                 Argument("long_text"),
                 " and ",
                 Argument("max_length"),
@@ -215,10 +243,17 @@ class DocumentCounts:
         return np.append(self.tokens, ALL_DOCUMENTS), np.append(self.documents, self.num_documents)
 
     def _key(self) -> tuple[str, int, bytes, bytes]:
-        return self.tokenization, self.num_documents, self.tokens.tobytes(), self.documents.tobytes()
+        return (
+            self.tokenization,
+            self.num_documents,
+            self.tokens.tobytes(),
+            self.documents.tobytes(),
+        )
 
     def _is_possible(self) -> bool:
-        in_range = (self.tokens >= 0) & (self.documents >= 1) & (self.documents <= self.num_documents)
+        in_range = (
+            (self.tokens >= 0) & (self.documents >= 1) & (self.documents <= self.num_documents)
+        )
         return self.num_documents >= 0 and bool(in_range.all())
 
 

@@ -12,7 +12,9 @@ from bertscore_onnx.matching.pairs import EncodedTexts, finite_scores, weigh
 from bertscore_onnx.matching.weights import TokenWeights
 
 Flat = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]
-"""Some texts one after the other: vectors (tokens, hidden), weights (tokens,), and where each begins, (texts,)."""
+"""Some texts one after the other: vectors (tokens, hidden), weights (tokens,), and where each
+begins, (texts,).
+"""
 
 
 def match_matrix(
@@ -20,12 +22,14 @@ def match_matrix(
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
     """Match every candidate with every reference, in each layer.
 
-    Returns P, R and F, (layers, cands, refs) each; 0 if a side is empty or has weight 0. Errors: see `match_pairs`.
+    Returns P, R and F, (layers, cands, refs) each; 0 if a side is empty or has weight 0. Errors:
+    see `match_pairs`.
     """
     rows, row_of_candidate = np.unique(candidates.rows, return_inverse=True)
     columns, column_of_reference = np.unique(references.rows, return_inverse=True)
     left_scorable = _is_scorable(candidates.embeddings, rows, weights)  # (rows,)
-    is_scorable = left_scorable[:, None] & _is_scorable(references.embeddings, columns, weights)  # (rows, columns)
+    # (rows, columns)
+    is_scorable = left_scorable[:, None] & _is_scorable(references.embeddings, columns, weights)
     layers = len(candidates.embeddings.vectors)
     precision, recall = np.zeros((2, layers, len(rows), len(columns)), dtype=np.float32)
     for layer in range(layers):
@@ -40,39 +44,60 @@ def match_matrix(
     return precision[everywhere], recall[everywhere], f1[everywhere]
 
 
-def _is_scorable(table: TokenEmbeddings, texts: NDArray[np.int64], weights: TokenWeights) -> NDArray[np.bool_]:
-    """Return which texts have a token that is not special, and one whose weight is not 0, (texts,)."""
+def _is_scorable(
+    table: TokenEmbeddings, texts: NDArray[np.int64], weights: TokenWeights
+) -> NDArray[np.bool_]:
+    """Return which texts have a token that is not special, and one whose weight is not 0,
+    (texts,).
+    """
     token_weights, is_word, _, begins = weigh([(table, texts)], weights)
     is_scorable = np.logical_or.reduceat(is_word, begins)
     is_scorable &= np.logical_or.reduceat(token_weights > 0, begins)
     return is_scorable
 
 
-def _flat(table: TokenEmbeddings, layer: int, texts: NDArray[np.int64], weights: TokenWeights) -> Flat:
+def _flat(
+    table: TokenEmbeddings, layer: int, texts: NDArray[np.int64], weights: TokenWeights
+) -> Flat:
     token_weights, _, _, begins = weigh([(table, texts)], weights)
     rows = joined_ranges(table.starts[texts], table.lengths[texts])
     return table.vectors[layer, rows], token_weights, begins
 
 
 def _match(left: Flat, right: Flat) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Match two blocks; if one of them is a single long text, text by text, so that memory stays bounded."""
+    """Match two blocks.
+
+    If one of them is a single long text, text by text, so that memory stays bounded.
+    """
     if max(len(left[0]), len(right[0])) <= BLOCK_TOKENS:
         return match_all(*left, *right)
-    scores = [[greedy_match(*candidate, *reference) for reference in _each(right)] for candidate in _each(left)]
+    scores = [
+        [greedy_match(*candidate, *reference) for reference in _each(right)]
+        for candidate in _each(left)
+    ]
     precision, recall = np.moveaxis(np.array(scores, dtype=np.float32), 2, 0)  # (cands, refs) each
     return precision, recall
 
 
 def _each(block: Flat) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
-    """Yield each text of a block: embeddings (tokens, hidden), and its normalised token weights, (tokens,)."""
+    """Yield each text of a block: embeddings (tokens, hidden), and its normalised token weights,
+    (tokens,).
+    """
     vectors, weights, starts = block
-    for text, text_weights in zip(np.split(vectors, starts[1:]), np.split(weights, starts[1:]), strict=True):
+    for text, text_weights in zip(
+        np.split(vectors, starts[1:]), np.split(weights, starts[1:]), strict=True
+    ):
         total = text_weights.sum()
         yield text, text_weights / total if total else text_weights
 
 
-def _blocks(table: TokenEmbeddings, texts: NDArray[np.int64]) -> list[tuple[slice, NDArray[np.int64]]]:
-    """Cut texts into blocks of at most `BLOCK_TOKENS`, or one text; return the range and the texts of each."""
+def _blocks(
+    table: TokenEmbeddings, texts: NDArray[np.int64]
+) -> list[tuple[slice, NDArray[np.int64]]]:
+    """Cut texts into blocks of at most `BLOCK_TOKENS`, or one text.
+
+    Return the range and the texts of each.
+    """
     blocks, start = [], 0
     ends = np.cumsum(table.lengths[texts])  # (texts,)
     while start < len(texts):

@@ -1,4 +1,5 @@
-"""Greedy matching of pairs whose vectors are on a device, by a graph of the equations in `matching.greedy`.
+"""Greedy matching of pairs whose vectors are on a device, by a graph of the equations in
+`matching.greedy`.
 
 `bertscore_onnx_export.graph.matching` writes the graph, which has no weights and fits every model.
 """
@@ -16,7 +17,13 @@ from bertscore_onnx.encoding.device import DeviceVectors
 from bertscore_onnx.encoding.encoder import joined_ranges, plan_batches
 from bertscore_onnx.encoding.providers import Provider, load_onnxruntime, open_session
 from bertscore_onnx.encoding.session import OUT_OF_MEMORY
-from bertscore_onnx.errors import DeviceError, EncodingError, OutOfMemoryError, is_interrupt, one_line
+from bertscore_onnx.errors import (
+    DeviceError,
+    EncodingError,
+    OutOfMemoryError,
+    is_interrupt,
+    one_line,
+)
 from bertscore_onnx.matching.pairs import PairMatching
 
 _log = logging.getLogger(__name__)
@@ -26,15 +33,18 @@ GRAPH = Path(__file__).with_name("greedy.onnx")
 SIDES = ("candidate", "reference")
 
 BATCH_TOKENS = 32_768
-"""Padded tokens of either side that a device matches at a time; their vectors are copied side by side before."""
+"""Padded tokens of either side that a device matches at a time; their vectors are copied side by
+side before.
+"""
 
 MIN_WIDTH = 16
-"""The least width of padded texts. That of references is a power of two by their own length: a product of matrices has
-the same bits beside any other pairs, but not with other numbers of columns."""
+"""The least width of padded texts. That of references is a power of two by their own length: a
+product of matrices has the same bits beside any other pairs, but not with other numbers of
+columns."""
 
 Side = tuple[DeviceVectors, NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]
-"""One side of some pairs: vectors, the row where each text begins, its length, (pairs,), and its normalised weights,
-(pairs, tokens), 0 on padding."""
+"""One side of some pairs: vectors, the row where each text begins, its length, (pairs,), and its
+normalised weights, (pairs, tokens), 0 on padding."""
 
 
 class MatchingGraph:
@@ -46,11 +56,17 @@ class MatchingGraph:
         self._opening = threading.Lock()
 
     def match_pairs(self, pairs: PairMatching) -> bool:
-        """Match all pairs; return False if the vectors of a side are on the host, or the device lacks memory."""
+        """Match all pairs.
+
+        Return False if the vectors of a side are on the host, or the device lacks memory.
+        """
         vectors = [table for table in pairs.vectors if isinstance(table, DeviceVectors)]
         if len(vectors) < len(pairs.vectors):
             return False
-        reference_widths = 1 << np.ceil(np.log2(np.maximum(pairs.lengths[1], MIN_WIDTH))).astype(np.int64)  # (pairs,)
+        # (pairs,)
+        reference_widths = 1 << np.ceil(np.log2(np.maximum(pairs.lengths[1], MIN_WIDTH))).astype(
+            np.int64
+        )
         try:
             for width in np.unique(reference_widths).tolist():
                 alike = np.flatnonzero(reference_widths == width)
@@ -58,7 +74,9 @@ class MatchingGraph:
                     batch, sides = alike[part], []
                     for side, least in enumerate((MIN_WIDTH, width)):
                         begins, lengths = pairs.begins[side, batch], pairs.lengths[side, batch]
-                        weights = np.zeros((len(batch), max(int(lengths.max()), least)), dtype=np.float32)
+                        weights = np.zeros(
+                            (len(batch), max(int(lengths.max()), least)), dtype=np.float32
+                        )
                         is_token = np.arange(weights.shape[1]) < lengths[:, None]
                         weights[is_token] = pairs.weights[joined_ranges(begins, lengths)]
                         sides.append((vectors[side], pairs.rows[side, batch], lengths, weights))
@@ -68,21 +86,32 @@ class MatchingGraph:
             return False
         return True
 
-    def match(self, candidates: Side, references: Side) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return precision and recall of pairs, (layers, pairs) each; NaN if a vector is not finite.
+    def match(
+        self, candidates: Side, references: Side
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return precision and recall of pairs, (layers, pairs) each.
+
+        NaN if a vector is not finite.
 
         Raises an OutOfMemoryError if the device has too little memory.
         """
         binding = self._session().io_binding()
-        for name, (vectors, _, lengths, weights) in zip(SIDES, (candidates, references), strict=True):
+        for name, (vectors, _, lengths, weights) in zip(
+            SIDES, (candidates, references), strict=True
+        ):
             binding.bind_ortvalue_input(f"{name}_vectors", vectors.buffer)
             binding.bind_cpu_input(f"{name}_lengths", lengths)
             binding.bind_cpu_input(f"{name}_weights", weights)
-        scores = [self._match_layer(binding, layer, candidates, references) for layer in range(len(candidates[0]))]
+        scores = [
+            self._match_layer(binding, layer, candidates, references)
+            for layer in range(len(candidates[0]))
+        ]
         precision, recall = np.stack(scores, axis=1)
         return precision, recall
 
-    def _match_layer(self, binding: Any, layer: int, candidates: Side, references: Side) -> NDArray[np.float32]:
+    def _match_layer(
+        self, binding: Any, layer: int, candidates: Side, references: Side
+    ) -> NDArray[np.float32]:
         for name, (vectors, starts, _, _) in zip(SIDES, (candidates, references), strict=True):
             binding.bind_cpu_input(f"{name}_starts", vectors.rows(layer, starts))
         scores = np.empty((2, len(candidates[1])), dtype=np.float32)
@@ -96,7 +125,9 @@ class MatchingGraph:
                 raise
             is_memory = any(sign in str(error).lower() for sign in OUT_OF_MEMORY)
             kind = OutOfMemoryError if is_memory else EncodingError
-            raise kind(f"{self._provider.name} failed to match {scores.shape[1]} pairs: {one_line(error)}") from error
+            raise kind(
+                f"{self._provider.name} failed to match {scores.shape[1]} pairs: {one_line(error)}"
+            ) from error
         return scores
 
     def _session(self) -> Any:

@@ -1,4 +1,6 @@
-"""Encoded texts, and the matching of their pairs in batches: from token embeddings and weights to P, R and F."""
+"""Encoded texts, and the matching of their pairs in batches: from token embeddings and weights to
+P, R and F.
+"""
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -20,8 +22,8 @@ BATCH_TOKENS = 2048
 """Padded tokens of either side that one thread matches at a time."""
 
 UNDEFINED_VECTORS = (
-    "The model gave infinite or undefined vectors. Its weights may be damaged: run `bertscore-onnx inspect` on the "
-    "bundle."
+    "The model gave infinite or undefined vectors. Its weights may be damaged: run "
+    "`bertscore-onnx inspect` on the bundle."
 )
 
 PADDING_SIMILARITY = np.float32(-2)
@@ -30,10 +32,13 @@ PADDING_SIMILARITY = np.float32(-2)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncodedTexts:
-    """Texts that `BERTScorer.encode` encoded once, to be scored many times; equal texts are stored once.
+    """Texts that `BERTScorer.encode` encoded once, to be scored many times.
 
-    `BERTScorer.score` and `pairwise` of the same model take them in place of strings. They need 4 bytes × hidden size
-    for each token of the distinct texts and for some padding, in each layer; `nbytes` is the total.
+    Equal texts are stored once.
+
+    `BERTScorer.score` and `pairwise` of the same model take them in place of strings. They need 4
+    bytes × hidden size for each token of the distinct texts and for some padding, in each layer;
+    `nbytes` is the total.
     """
 
     embeddings: TokenEmbeddings
@@ -43,7 +48,9 @@ class EncodedTexts:
     """The index of each text among the distinct ones, (texts,)."""
 
     counts: NDArray[np.int64]
-    """How many texts each item has, (items,): 1, or the number of references where an item was a list of them."""
+    """How many texts each item has, (items,): 1, or the number of references where an item was a
+    list of them.
+    """
 
     model: str
     """The name of the model that encoded them; only this model may score them."""
@@ -52,7 +59,9 @@ class EncodedTexts:
     """Which of the distinct texts are longer than the model's maximum, (distinct texts,)."""
 
     unknown: NDArray[np.float64]
-    """The share of tokens that are unknown to the model, in each of the distinct texts, (distinct texts,)."""
+    """The share of tokens that are unknown to the model, in each of the distinct texts, (distinct
+    texts,).
+    """
 
     def __len__(self) -> int:
         """Return the number of items."""
@@ -62,7 +71,8 @@ class EncodedTexts:
         """Return some of the items, without copying embeddings."""
         counts = self.counts[items]
         starts = (np.cumsum(self.counts) - self.counts)[items]  # (some items,)
-        texts = np.arange(counts.sum()) + np.repeat(starts - (np.cumsum(counts) - counts), counts)  # (some texts,)
+        # (some texts,)
+        texts = np.arange(counts.sum()) + np.repeat(starts - (np.cumsum(counts) - counts), counts)
         return self.part(texts, counts)
 
     def part(self, texts: slice | NDArray[np.int64], counts: NDArray[np.int64]) -> "EncodedTexts":
@@ -93,23 +103,34 @@ def match_pairs(
     beta: float = 1.0,
     on_device: Callable[["PairMatching"], bool] | None = None,
 ) -> tuple[PRF[NDArray[np.float32]], dict[str, NDArray[np.bool_]]]:
-    """Match the two sides of each pair, in each layer; the score of a pair does not depend on other pairs.
+    """Match the two sides of each pair, in each layer.
 
-    Returns P, R and F, (layers, pairs), and which pairs have nothing to match, by the reasons that `TextStats` has.
-    `on_device` matches the pairs where their vectors are, or returns that it cannot. Raises an
-    IdfError if the weights lack a token that occurs, and an EncodingError if a vector is not finite.
+    The score of a pair does not depend on other pairs.
+
+    Returns P, R and F, (layers, pairs), and which pairs have nothing to match, by the reasons that
+    `TextStats` has. `on_device` matches the pairs where their vectors are, or returns that it
+    cannot. Raises an IdfError if the weights lack a token that occurs, and an EncodingError if a
+    vector is not finite.
     """
     pairs = PairMatching(candidates, references, weights)
     if on_device is None or not on_device(pairs):
         pairs.match_on_host(threads)
     is_filled, has_weight, is_excluded = pairs.is_filled, pairs.has_weight, pairs.is_excluded
     scores = PRF(*finite_scores(pairs.precision, pairs.recall, is_filled & has_weight, beta))
-    reasons = {"empty": ~is_filled & ~is_excluded, "zero_weight": is_filled & ~has_weight, "excluded": is_excluded}
+    reasons = {
+        "empty": ~is_filled & ~is_excluded,
+        "zero_weight": is_filled & ~has_weight,
+        "excluded": is_excluded,
+    }
     return scores, reasons
 
 
-def count_unscored(reasons: Mapping[str, NDArray[np.bool_]], counts: NDArray[np.int64]) -> dict[str, int]:
-    """Count the candidates that have nothing to match with any of their references, by the reason for the first."""
+def count_unscored(
+    reasons: Mapping[str, NDArray[np.bool_]], counts: NDArray[np.int64]
+) -> dict[str, int]:
+    """Count the candidates that have nothing to match with any of their references, by the reason
+    for the first.
+    """
     if not len(counts):
         return {}
     starts = np.cumsum(counts) - counts  # (candidates,)
@@ -118,9 +139,15 @@ def count_unscored(reasons: Mapping[str, NDArray[np.bool_]], counts: NDArray[np.
 
 
 def finite_scores(
-    precision: NDArray[np.float32], recall: NDArray[np.float32], is_scorable: NDArray[np.bool_], beta: float
+    precision: NDArray[np.float32],
+    recall: NDArray[np.float32],
+    is_scorable: NDArray[np.bool_],
+    beta: float,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """Return P, R and F as `with_f_measure` does; a vector that is not finite makes them NaN, which is an error."""
+    """Return P, R and F as `with_f_measure` does.
+
+    A vector that is not finite makes them NaN, which is an error.
+    """
     scores = with_f_measure(precision, recall, is_scorable, beta)
     if np.isnan(scores[2].sum()):
         raise EncodingError(UNDEFINED_VECTORS)
@@ -130,14 +157,18 @@ def finite_scores(
 def weigh(
     sides: Sequence[tuple[TokenEmbeddings, NDArray[np.int64]]], weights: TokenWeights
 ) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the weight of each token of texts one after the other, and whether it makes its text non-empty, (tokens,).
+    """Return the weight of each token of texts one after the other, and whether it makes its text
+    non-empty, (tokens,).
 
     Also return the length of each text, and where it begins, (texts,).
     """
     lengths = np.concatenate([table.lengths[texts] for table, texts in sides])  # (texts,)
     begins = np.cumsum(lengths) - lengths
     nothing = np.zeros(0, dtype=np.int64)  # there may be no texts
-    ids = np.concatenate([nothing, *(table.sequences[text] for table, texts in sides for text in texts)])  # (tokens,)
+    # (tokens,)
+    ids = np.concatenate(
+        [nothing, *(table.sequences[text] for table, texts in sides for text in texts)]
+    )
     token_weights, is_word = weights.of(ids), weights.is_word[ids]
     start = 0
     for table, texts in sides:
@@ -151,18 +182,23 @@ def weigh(
 class PairMatching:
     """The greedy matching of some pairs, batch by batch; threads may share it.
 
-    The candidates of all pairs and then their references are one list of texts, whose tokens follow each other.
+    The candidates of all pairs and then their references are one list of texts, whose tokens follow
+    each other.
     """
 
-    def __init__(self, candidates: EncodedTexts, references: EncodedTexts, weights: TokenWeights) -> None:
+    def __init__(
+        self, candidates: EncodedTexts, references: EncodedTexts, weights: TokenWeights
+    ) -> None:
         sides = [(side.embeddings, side.rows) for side in (candidates, references)]
         self.vectors = candidates.embeddings.vectors, references.embeddings.vectors
         token_weights, is_word, lengths, begins = weigh(sides, weights)
         totals = np.add.reduceat(token_weights, begins)  # (2 * pairs,)
         has_words = np.logical_or.reduceat(is_word, begins)  # (2 * pairs,)
-        self.weights = token_weights / np.repeat(np.where(totals > 0, totals, 1), lengths)  # (tokens,), normalised
+        # (tokens,), normalised
+        self.weights = token_weights / np.repeat(np.where(totals > 0, totals, 1), lengths)
         self.lengths, self.begins = lengths.reshape(2, -1), begins.reshape(2, -1)
-        self.rows = np.stack([table.starts[texts] for table, texts in sides])  # (2, pairs), in the tables
+        # (2, pairs), in the tables
+        self.rows = np.stack([table.starts[texts] for table, texts in sides])
         self.widths: NDArray[np.int64] = self.lengths.max(axis=0)
         """The tokens of the longer side, (pairs,)."""
         shape = len(self.vectors[0]), len(self.widths)
@@ -195,11 +231,12 @@ class PairMatching:
     def match(self, batch: NDArray[np.int64]) -> None:
         """Match a few pairs, (batch,).
 
-        The similarities of all pairs lie in one array, which is then reduced at once: each numpy call that releases
-        Python's lock ends with waiting for it, and several threads match.
+        The similarities of all pairs lie in one array, which is then reduced at once: each numpy
+        call that releases Python's lock ends with waiting for it, and several threads match.
         """
         lengths = self.lengths[:, batch]  # (2, batch)
-        weights = self.weights[joined_ranges(self.begins[:, batch].ravel(), lengths.ravel())]  # (tokens,)
+        # (tokens,)
+        weights = self.weights[joined_ranges(self.begins[:, batch].ravel(), lengths.ravel())]
         candidate_weights, reference_weights = np.split(weights, [lengths[0].sum()])
         rows = self.rows[:, batch]
         ranges = np.stack([rows, rows + lengths], axis=2).tolist()  # (2, batch, 2)
@@ -220,8 +257,12 @@ class PairMatching:
                 similarity.fill(PADDING_SIMILARITY)
                 for matrix, (left, right) in zip(similarity, texts, strict=True):
                     np.matmul(left, right.T, out=matrix[: len(left), : len(right)])
-                self.precision[layer, batch] = _weighted_means(similarity.max(axis=2), lengths[0], candidate_weights)
-                self.recall[layer, batch] = _weighted_means(similarity.max(axis=1), lengths[1], reference_weights)
+                self.precision[layer, batch] = _weighted_means(
+                    similarity.max(axis=2), lengths[0], candidate_weights
+                )
+                self.recall[layer, batch] = _weighted_means(
+                    similarity.max(axis=1), lengths[1], reference_weights
+                )
 
 
 def _weighted_means(

@@ -1,4 +1,6 @@
-"""Rescaling by a baseline, (s - b) / (1 - b) for each of P, R and F: bert-score's `journal/rescale_baseline.md`."""
+"""Rescaling by a baseline, (s - b) / (1 - b) for each of P, R and F: bert-score's
+`journal/rescale_baseline.md`.
+"""
 
 import hashlib
 from dataclasses import astuple, dataclass
@@ -13,7 +15,9 @@ from bertscore_onnx.errors import Argument, BaselineError
 from bertscore_onnx.scores import Scores, Signature, arrays_of
 
 _RAW, _FILE, _LANGUAGE = "no", "file-", "language-"
-"""In a signature: no rescaling; the prefix of a file's digest; the prefix of a language whose code looks like these."""
+"""In a signature: no rescaling; the prefix of a file's digest; the prefix of a language whose code
+looks like these.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +46,27 @@ class Rescaling:
         return self.apply(Scores(*np.zeros((3, 1), dtype=np.float32)))
 
     def apply(self, scores: Scores) -> Scores:
-        """Rescale scores, (layers, …); the axis of layers may be missing if there is only one."""
+        """Rescale scores, (layers, …).
+
+        The axis of layers may be missing if there is only one.
+        """
         if not self.baselines:
             return scores
         per_layer = (len(self.baselines), *[1] * (scores.F.ndim - 1))
-        baselines = (np.reshape(b, per_layer) for b in zip(*map(astuple, self.baselines), strict=True))
+        baselines = (
+            np.reshape(b, per_layer) for b in zip(*map(astuple, self.baselines), strict=True)
+        )
         precision, recall, f1 = map(rescale, scores, baselines)
         return Scores(precision, recall, f1, *arrays_of(scores)[3:])
 
 
-def rescale(scores: NDArray[np.float32], baseline: float | NDArray[np.float64]) -> NDArray[np.float32]:
-    """Map `baseline`, below 1, to 0, and 1 to 1; the shape stays, and an array of baselines broadcasts."""
+def rescale(
+    scores: NDArray[np.float32], baseline: float | NDArray[np.float64]
+) -> NDArray[np.float32]:
+    """Map `baseline`, below 1, to 0, and 1 to 1.
+
+    The shape stays, and an array of baselines broadcasts.
+    """
     return ((scores - baseline) / (1 - baseline)).astype(np.float32)
 
 
@@ -66,7 +80,8 @@ def choose_rescaling(
 ) -> Rescaling:
     """Return the rescaling with the bundle's baseline for a language, or with a file of the caller.
 
-    Raises a BaselineError if there is none, or if it was computed in another precision than the scores.
+    Raises a BaselineError if there is none, or if it was computed in another precision than the
+    scores.
     """
     if path is not None:
         baselines = tuple(read_baseline_file(path, layer) for layer in manifest.layers)
@@ -74,7 +89,9 @@ def choose_rescaling(
     languages = ", ".join(sorted(manifest.baselines))
     if lang is None:
         available = (
-            f"baselines for: {languages}" if languages else "no baselines; `bertscore-onnx baseline` measures one"
+            f"baselines for: {languages}"
+            if languages
+            else "no baselines; `bertscore-onnx baseline` measures one"
         )
         raise BaselineError(
             "Rescaling needs the language, ",
@@ -87,15 +104,16 @@ def choose_rescaling(
     if language not in manifest.baselines:
         raise BaselineError(
             f"{manifest.model_id} at layer {manifest.num_layers} has no baseline for {lang!r}, "
-            f"{f'only for: {languages}' if languages else 'nor for any other language'}. Give a file of your own with ",
+            f"{f'only for: {languages}' if languages else 'nor for any other language'}. Give a "
+            "file of your own with ",
             Argument("baseline_path"),
             ", which `bertscore-onnx baseline` makes, or leave rescaling off.",
         )
     computed = manifest.baseline_precision(language)
     if precision != computed and not allow_fp32_baseline:
         raise BaselineError(
-            f"The baselines of {manifest.model_id} were computed in {computed}, and these scores are computed in "
-            f"{precision}. Pass ",
+            f"The baselines of {manifest.model_id} were computed in {computed}, and these scores "
+            f"are computed in {precision}. Pass ",
             Argument("allow_fp32_baseline", True),
             " to use them all the same, give a file of your own with ",
             Argument("baseline_path"),
@@ -111,9 +129,11 @@ MIN_RANDOM_PAIRS = 100
 def random_pairs_f1(
     manifest: Manifest, signature: Signature, rescaling: Rescaling, lang: str | None
 ) -> NDArray[np.float64] | None:
-    """Return the quantiles of F of random pairs, (quantiles,) or (layers, quantiles), rescaled as scores are.
+    """Return the quantiles of F of random pairs, (quantiles,) or (layers, quantiles), rescaled as
+    scores are.
 
-    None unless 100 random pairs or more were measured with these settings, in `lang` or the language of the rescaling.
+    None unless 100 random pairs or more were measured with these settings, in `lang` or the
+    language of the rescaling.
     """
     measurements = manifest.unrelated_scores
     if lang is None:
@@ -134,9 +154,13 @@ def random_pairs_f1(
 
 
 HIGH_SHARE = 0.99
-"""The quantile of unrelated pairs above which a score counts as high: one in a hundred of them exceeds it."""
+"""The quantile of unrelated pairs above which a score counts as high: one in a hundred of them
+exceeds it.
+"""
 
 
 def high_unrelated(unrelated: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the score that 99 % of unrelated pairs do not exceed, () or (layers,), from evenly spaced quantiles."""
+    """Return the score that 99 % of unrelated pairs do not exceed, () or (layers,), from evenly
+    spaced quantiles.
+    """
     return np.asarray(np.quantile(unrelated, HIGH_SHARE, axis=-1))

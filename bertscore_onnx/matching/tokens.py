@@ -23,15 +23,19 @@ _ASCII_PUNCTUATION = frozenset(string.punctuation)
 
 def _is_punctuation(text: str) -> bool:
     return bool(text.strip()) and all(
-        character in _ASCII_PUNCTUATION or unicodedata.category(character).startswith("P") for character in text.strip()
+        character in _ASCII_PUNCTUATION or unicodedata.category(character).startswith("P")
+        for character in text.strip()
     )
 
 
 _KINDS: dict[Excluded, Callable[[str], bool]] = {
     "punctuation": _is_punctuation,
     "ascii-punctuation": lambda text: text.strip() in _ASCII_PUNCTUATION,
-    # such white space is punctuation too, and no other is (code_bert_score, `utils.py:mark_all_punc_tokens`)
-    "code-punctuation": lambda text: all(mark in _ASCII_PUNCTUATION - _OPERATORS for mark in text.strip(" \n\t")),
+    # such white space is punctuation too, and no other is (code_bert_score,
+    # `utils.py:mark_all_punc_tokens`)
+    "code-punctuation": lambda text: all(
+        mark in _ASCII_PUNCTUATION - _OPERATORS for mark in text.strip(" \n\t")
+    ),
 }
 """The kinds of tokens that their own text decides, white space around it included."""
 
@@ -52,7 +56,8 @@ class TokenMask:
         self._is_kept = np.ones(size, dtype=np.bool_)  # whether the tokens of an id may be matched
         if "special" in matching.exclude:
             self._is_kept[manifest.special_ids] = False
-            self._is_kept[[token for token in added_ids if token < size]] = False  # some have a weight: Gemma's <bos>
+            # some have a weight: Gemma's <bos>
+            self._is_kept[[token for token in added_ids if token < size]] = False
         if kinds := [_KINDS[kind] for kind in matching.exclude if kind in _KINDS]:
             for token in range(size):
                 text = vocabulary.bytes_of(token).decode(errors="replace")
@@ -66,11 +71,15 @@ class TokenMask:
         self._continuations = vocabulary.continuations(size) if depends_on_words else None
         word_ids = _word_ids(matching.words, tokenise) if matching.words else []
         words = [ids for ids in word_ids if vocabulary.special.keys().isdisjoint(ids.tolist())]
-        self._words = [word for word in words if len(word) > 1]  # of several tokens, that are left out
-        self._is_left_out = np.isin(np.arange(size), [word[0] for word in words if len(word) == 1])  # the others
+        # of several tokens, that are left out
+        self._words = [word for word in words if len(word) > 1]
+        # the others
+        self._is_left_out = np.isin(np.arange(size), [word[0] for word in words if len(word) == 1])
 
     def matched(self, ids: NDArray[np.int64], begins: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which tokens of some texts are matched, (tokens,), given where each text begins, (texts,)."""
+        """Return which tokens of some texts are matched, (tokens,), given where each text begins,
+        (texts,).
+        """
         is_kept = self._is_kept[ids]
         if self._continuations is None:
             return is_kept
@@ -87,7 +96,11 @@ class TokenMask:
             first = begin[ids[begin] == word[0]]
             first = first[first + len(word) <= len(ids)]
             tokens = first[:, None] + np.arange(len(word))  # (occurrences, tokens of the word)
-            is_match = (ids[tokens] == word).all(axis=1) & ends[tokens[:, -1]] & goes_on[tokens[:, 1:]].all(axis=1)
+            is_match = (
+                (ids[tokens] == word).all(axis=1)
+                & ends[tokens[:, -1]]
+                & goes_on[tokens[:, 1:]].all(axis=1)
+            )
             is_kept[tokens[is_match]] = False
         return is_kept
 
@@ -97,8 +110,17 @@ _BEFORE_WORDS = ("", "a ", "(", '"', "_")
 
 
 def _word_ids(words: Iterable[str], tokenise: Tokenise) -> list[NDArray[np.int64]]:
-    """Return the ids that words may have, at the beginning of a text, after a space, and after punctuation."""
-    forms = sorted({form for word in words for form in (word, word.lower(), word.upper(), word.capitalize()) if word})
+    """Return the ids that words may have, at the beginning of a text, after a space, and after
+    punctuation.
+    """
+    forms = sorted(
+        {
+            form
+            for word in words
+            for form in (word, word.lower(), word.upper(), word.capitalize())
+            if word
+        }
+    )
     sequences = set()
     for before in _BEFORE_WORDS:
         [start] = tokenise([before])
@@ -111,8 +133,12 @@ def _word_ids(words: Iterable[str], tokenise: Tokenise) -> list[NDArray[np.int64
 class TokenMatching:
     """A matching applied to one bundle: it prepares encoded texts to be matched."""
 
-    def __init__(self, matching: Matching, bundle: Bundle, tokenizer: TextTokenizer, tokenise: Tokenise) -> None:
-        """Apply a matching to the vocabulary of a bundle, which is read only if the matching depends on it."""
+    def __init__(
+        self, matching: Matching, bundle: Bundle, tokenizer: TextTokenizer, tokenise: Tokenise
+    ) -> None:
+        """Apply a matching to the vocabulary of a bundle, which is read only if the matching
+        depends on it.
+        """
         self.matching: Matching = matching
         self.mask: TokenMask | None = None
         self.separator: str = matching.separator
@@ -120,43 +146,59 @@ class TokenMatching:
         self._num_prefix = tokenizer.num_special_tokens[0]
         if matching.exclude or matching.words or SEPARATOR_FIELD in self.separator:
             manifest = bundle.manifest
-            vocabulary = Vocabulary(bundle.tokenizer_path, manifest.tokenizer_spec, manifest.special_ids)
+            vocabulary = Vocabulary(
+                bundle.tokenizer_path, manifest.tokenizer_spec, manifest.special_ids
+            )
             last = (tokenizer.added_ids or manifest.empty_ids)[-1]
-            self.separator = self.separator.replace(SEPARATOR_FIELD, vocabulary.special.get(last, ""))
+            self.separator = self.separator.replace(
+                SEPARATOR_FIELD, vocabulary.special.get(last, "")
+            )
             if matching.exclude or matching.words:
                 self.mask = TokenMask(matching, manifest, vocabulary, tokenizer.added_ids, tokenise)
 
     def prepare(self, table: TokenEmbeddings, num_context: NDArray[np.int64]) -> TokenEmbeddings:
-        """Return the tokens of texts to match, given the number of context tokens of each text, (texts,).
+        """Return the tokens of texts to match, given the number of context tokens of each text,
+        (texts,).
 
         Of a text without any, the first token is kept, without weight.
         """
         has_contexts = num_context.any()
         if self.mask is None and not has_contexts:
             return table
-        ids = np.concatenate([np.zeros(0, dtype=np.int64), *table.sequences])  # (tokens,); there may be no texts
+        # (tokens,); there may be no texts
+        ids = np.concatenate([np.zeros(0, dtype=np.int64), *table.sequences])
         begins = np.cumsum(table.lengths) - table.lengths  # (texts,)
-        is_kept = np.ones(len(ids), dtype=np.bool_) if self.mask is None else self.mask.matched(ids, begins)
+        is_kept = (
+            np.ones(len(ids), dtype=np.bool_)
+            if self.mask is None
+            else self.mask.matched(ids, begins)
+        )
         is_context = np.zeros(len(ids), dtype=np.bool_)
         if has_contexts:
             is_context[joined_ranges(begins + self._num_prefix, num_context)] = True
         is_excluded = np.zeros(len(begins), dtype=np.bool_)  # (texts,)
         if self.mask is not None and len(begins):
             is_word = self.mask.is_word[ids] & ~is_context
-            is_excluded |= np.logical_or.reduceat(is_word, begins) & ~np.logical_or.reduceat(is_word & is_kept, begins)
+            is_excluded |= np.logical_or.reduceat(is_word, begins) & ~np.logical_or.reduceat(
+                is_word & is_kept, begins
+            )
         weightless = np.zeros(len(ids), dtype=np.bool_)
         if has_contexts and self.matching.context == "excluded":
             is_kept &= ~is_context
         elif has_contexts:
             number = np.where(num_context > 0, num_context + self._num_prefix, 0)
             weightless[joined_ranges(begins, number)] = True
-        lengths = np.add.reduceat(is_kept.astype(np.int64), begins) if len(begins) else table.lengths
+        lengths = (
+            np.add.reduceat(is_kept.astype(np.int64), begins) if len(begins) else table.lengths
+        )
         first = begins[lengths == 0]
         is_kept[first], weightless[first] = True, True
         lengths = np.maximum(lengths, 1)
         starts = np.cumsum(lengths) - lengths
         weightless = weightless[is_kept]  # its tokens stand in front of the others of their text
-        num_weightless = np.add.reduceat(weightless.astype(np.int64), starts) if len(starts) else lengths
+        num_weightless = (
+            np.add.reduceat(weightless.astype(np.int64), starts) if len(starts) else lengths
+        )
         return TokenEmbeddings(
             np.split(ids[is_kept], starts[1:]),
             lengths,

@@ -1,4 +1,6 @@
-"""Pairs of candidates and references: the texts of a caller are checked, paired, and read a few at a time."""
+"""Pairs of candidates and references: the texts of a caller are checked, paired, and read a few at
+a time.
+"""
 
 import warnings
 from collections import Counter
@@ -31,7 +33,9 @@ PAIRS_AT_ONCE = 64
 """The candidates of a slice: pairs that are read, and handed on, together."""
 
 MAX_CHARACTERS = 16_000_000
-"""About the most characters of a slice, or of a chunk: far more than texts that fit into a model have."""
+"""About the most characters of a slice, or of a chunk: far more than texts that fit into a model
+have.
+"""
 
 Pair = tuple[Text, Reference]
 """A candidate, and its reference or references."""
@@ -62,24 +66,34 @@ class Side:
         return Side(self.texts[texts], counts, encoded)
 
     def joined(self, others: Sequence["Side"]) -> "Side":
-        """Return the items followed by others; all of them or none were encoded before, together."""
+        """Return the items followed by others.
+
+        All of them or none were encoded before, together.
+        """
         sides, encoded = [self, *others], self.encoded
         counts = np.concatenate([side.counts for side in sides])
         if encoded is not None:
             encoded = replace(
-                encoded, rows=np.concatenate([side.encoded.rows for side in sides if side.encoded]), counts=counts
+                encoded,
+                rows=np.concatenate([side.encoded.rows for side in sides if side.encoded]),
+                counts=counts,
             )
         return Side([text for side in sides for text in side.texts], counts, encoded)
 
-    def documents(self, ids_of: Callable[[list[str]], list[NDArray[np.int64]]]) -> list[NDArray[np.int64]]:
-        """Return the ids of each text without its context, (tokens,), in which idf counts tokens."""
+    def documents(
+        self, ids_of: Callable[[list[str]], list[NDArray[np.int64]]]
+    ) -> list[NDArray[np.int64]]:
+        """Return the ids of each text without its context, (tokens,), in which idf counts
+        tokens.
+        """
         return ids_of(bare_texts(self.texts)) if self.encoded is None else self.encoded.documents
 
     def check_model(self, model: str) -> None:
         """Raise an InputError if another model encoded the texts."""
         if self.encoded is not None and self.encoded.model != model:
             raise InputError(
-                f"The texts were encoded by {self.encoded.model}; this scorer is {model}. Encode them with it."
+                f"The texts were encoded by {self.encoded.model}; this scorer is {model}. Encode "
+                "them with it."
             )
 
 
@@ -114,7 +128,10 @@ class Pairs:
         return [*self.candidates.texts, *self.references.texts]
 
     def texts_for(self, model: str) -> list[Text]:
-        """Return the texts to encode; raise an InputError if another model encoded a side."""
+        """Return the texts to encode.
+
+        Raise an InputError if another model encoded a side.
+        """
         self.candidates.check_model(model)
         self.references.check_model(model)
         return self.texts
@@ -126,16 +143,24 @@ class Pairs:
 
     @property
     def num_tokens(self) -> NDArray[np.int64]:
-        """The tokens of each candidate and its references, (candidates,); 0 before they are tokenised."""
+        """The tokens of each candidate and its references, (candidates,).
+
+        0 before they are tokenised.
+        """
         sides = self.candidates, self.references
         if self.tokenised is None or not len(self.candidates):
             return np.zeros(len(self.candidates), dtype=np.int64)
-        lengths = [np.array([len(self.tokenised[text].ids) for text in side.texts]) for side in sides]
+        lengths = [
+            np.array([len(self.tokenised[text].ids) for text in side.texts]) for side in sides
+        ]
         counts = self.references.counts
         return lengths[0] + np.add.reduceat(lengths[1], np.cumsum(counts) - counts)
 
     def slices(self) -> Iterator["Pairs"]:
-        """Yield the pairs, about `PAIRS_AT_ONCE` at a time; no more neighbours with the same references are split."""
+        """Yield the pairs, about `PAIRS_AT_ONCE` at a time.
+
+        No more neighbours with the same references are split.
+        """
         ends, start = np.cumsum(self.references.counts), 0  # (candidates,)
         while start < len(ends):
             stop = self._cut(ends, start + PAIRS_AT_ONCE, start + 2 * PAIRS_AT_ONCE)
@@ -154,19 +179,28 @@ class Pairs:
             yield from half.split(max_characters)
 
     def _cut(self, ends: NDArray[np.int64], first: int, most: int) -> int:
-        """Return the first candidate from `first` on, and before `most`, whose references are new; else `first`."""
+        """Return the first candidate from `first` on, and before `most`, whose references are new;
+        else `first`.
+        """
         texts, number = self.references.texts, len(ends)
         for item in range(first, min(most, number)) if texts else ():
-            before, begin, end = (int(ends[at]) if at >= 0 else 0 for at in (item - 2, item - 1, item))
+            before, begin, end = (
+                int(ends[at]) if at >= 0 else 0 for at in (item - 2, item - 1, item)
+            )
             if texts[before:begin] != texts[begin:end]:
                 return item
         return min(first, number)
 
     def _between(self, ends: NDArray[np.int64], start: int, stop: int) -> "Pairs":
-        """Return some of the candidates with their references, given where the references of each end."""
+        """Return some of the candidates with their references, given where the references of each
+        end.
+        """
         if stop - start == len(ends):
             return self
-        items, texts = slice(start, stop), slice(int(ends[start - 1]) if start else 0, int(ends[stop - 1]))
+        items, texts = (
+            slice(start, stop),
+            slice(int(ends[start - 1]) if start else 0, int(ends[stop - 1])),
+        )
         return replace(
             self,
             candidates=self.candidates.part(items, self.candidates.counts[items]),
@@ -179,7 +213,9 @@ def collect_pairs(
     refs: Iterable[Reference] | EncodedTexts,
     contexts: Iterable[Context] | None = None,
 ) -> Pairs:
-    """Check candidates and references, encoded or not; pair them, and put them into their contexts, if any.
+    """Check candidates and references, encoded or not.
+
+    Pair them, and put them into their contexts, if any.
 
     Warns of references that seem to be in sacreBLEU's order, a list for each set of them.
     """
@@ -190,12 +226,14 @@ def collect_pairs(
     if len(candidates) != len(references):
         streams = len(candidates) > 1 and (references.counts == len(candidates)).all()
         raise InputError(
-            f"Candidates and references differ in number, {len(candidates)} and {len(references)}: every candidate "
-            f"needs one reference, or one list of references.{_IN_STREAMS if streams and len(references) else ''}"
+            f"Candidates and references differ in number, {len(candidates)} and "
+            f"{len(references)}: every candidate needs one reference, or one list of "
+            f"references.{_IN_STREAMS if streams and len(references) else ''}"
         )
     if _seem_streams(candidates, references):
         warnings.warn(
-            f"The candidates share less text with their references than if these were in another order.{_IN_STREAMS}",
+            "The candidates share less text with their references than if these were in another "
+            f"order.{_IN_STREAMS}",
             UserWarning,
             stacklevel=3,
         )
@@ -204,34 +242,43 @@ def collect_pairs(
     pair_contexts = list(check_many(contexts, "contexts"))
     if len(pair_contexts) != len(candidates):
         raise InputError(
-            f"Contexts and candidates differ in number, {len(pair_contexts)} and {len(candidates)}; expected one "
-            "context for each candidate."
+            f"Contexts and candidates differ in number, {len(pair_contexts)} and "
+            f"{len(candidates)}; expected one context for each candidate."
         )
     return Pairs(_in_contexts(candidates, pair_contexts), _in_contexts(references, pair_contexts))
 
 
 def _check_labels(cands: object, others: object, name: str) -> None:
-    """Raise an InputError for two Series of pandas with the same labels in another order: they pair by position."""
+    """Raise an InputError for two Series of pandas with the same labels in another order: they pair
+    by position.
+    """
     labels, other_labels = (getattr(side, "index", None) for side in (cands, others))
-    if not all(hasattr(each, "equals") for each in (labels, other_labels)) or cast(Any, labels).equals(other_labels):
+    if not all(hasattr(each, "equals") for each in (labels, other_labels)) or cast(
+        Any, labels
+    ).equals(other_labels):
         return
     if Counter(cast(Any, labels)) == Counter(cast(Any, other_labels)):
         raise InputError(
-            f"{name} has the labels of cands in another order, and texts pair by position. Take both from one frame in "
-            f"one order, or give the lists, such as `{name}.tolist()`, if the positions are right."
+            f"{name} has the labels of cands in another order, and texts pair by position. Take "
+            f"both from one frame in one order, or give the lists, such as `{name}.tolist()`, if "
+            "the positions are right."
         )
 
 
-_IN_STREAMS = " If refs has a list for each set of references, as sacreBLEU takes them, give `[*zip(*refs)]`."
+_IN_STREAMS = (
+    " If refs has a list for each set of references, as sacreBLEU takes them, give `[*zip(*refs)]`."
+)
 
 _MOST_STREAMS = 16
 
 
 def _seem_streams(candidates: Side, references: Side) -> bool:
-    """Return whether there are as many references for each candidate as candidates, and their order seems sacreBLEU's.
+    """Return whether there are as many references for each candidate as candidates, and their order
+    seems sacreBLEU's.
 
-    In the order that is right, a candidate shares more trigrams of characters with its references: here half as many
-    again, and five for each candidate, as texts of few words share some by chance.
+    In the order that is right, a candidate shares more trigrams of characters with its references:
+    here half as many again, and five for each candidate, as texts of few words share some by
+    chance.
     """
     number = len(candidates)
     if not 1 < number <= _MOST_STREAMS or (references.counts != number).any():
@@ -243,8 +290,14 @@ def _seem_streams(candidates: Side, references: Side) -> bool:
         for side in (candidates, references)
     )
     places = [(row, reference) for row in range(number) for reference in range(number)]
-    shared = sum(len(candidate_trigrams[row] & reference_trigrams[row * number + place]) for row, place in places)
-    in_sets = sum(len(candidate_trigrams[row] & reference_trigrams[place * number + row]) for row, place in places)
+    shared = sum(
+        len(candidate_trigrams[row] & reference_trigrams[row * number + place])
+        for row, place in places
+    )
+    in_sets = sum(
+        len(candidate_trigrams[row] & reference_trigrams[place * number + row])
+        for row, place in places
+    )
     return in_sets > 1.5 * shared and in_sets - shared > 5 * number
 
 
@@ -270,7 +323,9 @@ def collect_single(texts: Iterable[Text] | EncodedTexts, name: str) -> Side:
     if encoded is None:
         return singles(collect_texts(cast(Any, texts), name))
     if (encoded.counts != 1).any():
-        raise InputError(f"{name} was encoded from lists of texts; each item must be a single text here.")
+        raise InputError(
+            f"{name} was encoded from lists of texts; each item must be a single text here."
+        )
     return encoded
 
 
@@ -279,13 +334,21 @@ def _encoded_before(items: object) -> Side | None:
 
 
 def collect_texts(texts: Iterable[Text], name: str) -> list[Text]:
-    """Check that `texts` is an ordered iterable of texts, and list them; `name` is its name in messages."""
-    return [check_text(text, f"{name}[{position}]") for position, text in enumerate(check_many(texts, name))]
+    """Check that `texts` is an ordered iterable of texts, and list them.
+
+    `name` is its name in messages.
+    """
+    return [
+        check_text(text, f"{name}[{position}]")
+        for position, text in enumerate(check_many(texts, name))
+    ]
 
 
 def check_text(text: object, name: str) -> Text:
     """Return a text; raise an InputTypeError if it is something else."""
-    return text if type(text) is str or isinstance(text, TextInContext) else check_string(text, name)
+    return (
+        text if type(text) is str or isinstance(text, TextInContext) else check_string(text, name)
+    )
 
 
 def collect_items(items: Iterable[Reference] | EncodedTexts, name: str) -> Side:
@@ -298,7 +361,9 @@ def read_items(items: Iterable[Reference] | EncodedTexts, name: str) -> Iterator
     """Check items as `collect_items` does, and yield them a few at a time."""
     encoded = _encoded_before(items)
     if encoded is None:
-        yield from map(_side_of, _few_at_a_time(_check_items(cast(Any, items), name), _num_characters))
+        yield from map(
+            _side_of, _few_at_a_time(_check_items(cast(Any, items), name), _num_characters)
+        )
     else:
         yield from slices_of(encoded)
 
@@ -309,7 +374,11 @@ def _check_items(items: Iterable[Reference], name: str) -> Iterator[list[Text]]:
 
 
 def _check_item(item: Reference, name: str) -> list[Text]:
-    texts = [check_text(item, name)] if isinstance(item, str | TextInContext) else collect_texts(item, name)
+    texts = (
+        [check_text(item, name)]
+        if isinstance(item, str | TextInContext)
+        else collect_texts(item, name)
+    )
     if not texts:
         raise InputError(f"{name} is empty: every candidate needs at least one reference.")
     return texts
@@ -321,18 +390,27 @@ def _side_of(items: Sequence[Sequence[Text]]) -> Side:
 
 
 def read_pairs(pairs: Iterable[Pair]) -> Iterator[Pairs]:
-    """Check pairs of a candidate and one or several references, and yield up to `PAIRS_AT_ONCE` of them at a time.
+    """Check pairs of a candidate and one or several references, and yield up to `PAIRS_AT_ONCE` of
+    them at a time.
 
     If a pair is invalid, or `pairs` raises an error, the pairs before it come first.
     """
-    checked = (_check_pair(pair, f"pairs[{position}]") for position, pair in enumerate(check_many(pairs, "pairs")))
+    checked = (
+        _check_pair(pair, f"pairs[{position}]")
+        for position, pair in enumerate(check_many(pairs, "pairs"))
+    )
     for part in _few_at_a_time(checked, lambda pair: len(pair[0]) + _num_characters(pair[1])):
         candidates, references = zip(*part, strict=True)
         yield Pairs(singles(candidates), _side_of(references))
 
 
-def _few_at_a_time(items: Iterable[Item], num_characters: Callable[[Item], int]) -> Iterator[list[Item]]:
-    """Yield items, up to `PAIRS_AT_ONCE` at a time; if reading one raises an error, those before it come first."""
+def _few_at_a_time(
+    items: Iterable[Item], num_characters: Callable[[Item], int]
+) -> Iterator[list[Item]]:
+    """Yield items, up to `PAIRS_AT_ONCE` at a time.
+
+    If reading one raises an error, those before it come first.
+    """
     waiting: list[Item] = []
     size = 0
     try:
@@ -359,7 +437,10 @@ def _check_pair(pair: Any, name: str) -> tuple[Text, list[Text]]:
         more = ""
         if isinstance(pair, tuple | list) and len(pair) in (3, 4):
             more = " A context belongs to its text: TextInContext(text, context)."
-        raise InputTypeError(f"{name} is {describe(pair)}; expected a candidate and its reference or references.{more}")
+        raise InputTypeError(
+            f"{name} is {describe(pair)}; expected a candidate and its reference or "
+            f"references.{more}"
+        )
     return check_text(pair[0], f"{name}[0]"), _check_item(pair[1], f"{name}[1]")
 
 

@@ -1,7 +1,9 @@
-"""The stages of scoring in order: tokenise, encode, match, reduce; chunk by chunk, so that memory stays bounded.
+"""The stages of scoring in order: tokenise, encode, match, reduce.
 
-While one chunk is encoded, the one after it is read and tokenised and the one before it is matched; with one CPU thread
-one stage runs at a time.
+Chunk by chunk, so that memory stays bounded.
+
+While one chunk is encoded, the one after it is read and tokenised and the one before it is matched;
+with one CPU thread one stage runs at a time.
 """
 
 import sys
@@ -39,11 +41,14 @@ CHUNK_BYTES = 128_000_000
 """The embeddings of a chunk on a CPU; two chunks exist at a time."""
 
 CHUNK_CANDIDATES = 1024
-"""The most candidates of a chunk, for small models and for texts that repeat. Sorted in chunks of this size, 3,004
-pairs of sentences needed 1.2 % of padding on a CPU; in chunks of 512 it was 2.1 %, of 2,048 0.8 %."""
+"""The most candidates of a chunk, for small models and for texts that repeat. Sorted in chunks of
+this size, 3,004 pairs of sentences needed 1.2 % of padding on a CPU; in chunks of 512 it was 2.1 %,
+of 2,048 0.8 %."""
 
 FIRST_TOKENS = 1024
-"""The tokens of the first chunks where the time of a chunk is limited and the model's speed is not known yet."""
+"""The tokens of the first chunks where the time of a chunk is limited and the model's speed is not
+known yet.
+"""
 
 MOST_CHUNKS = 64
 """Chunks of all callers, at most two of each, that threads have at a time; others wait."""
@@ -55,7 +60,9 @@ ScoredChunk = tuple[Scores, TextStats]
 
 
 class Chunk:
-    """Pairs that are scored together: few enough for memory, enough to sort by length and encode equal texts once."""
+    """Pairs that are scored together: few enough for memory, enough to sort by length and encode
+    equal texts once.
+    """
 
     runs: Runs
     """The runs of the rows, once these are complete."""
@@ -76,10 +83,18 @@ class Chunk:
         self._new_texts: list[Text] = []  # those tokenised here, equal ones included
 
     def add(self, pairs: Pairs) -> None:
-        """Add pairs; tokenise their texts, unless that was done. A side was encoded before in all pairs or in none."""
+        """Add pairs.
+
+        Tokenise their texts, unless that was done. A side was encoded before in all pairs or in
+        none.
+        """
         texts = pairs.texts_for(self._model)
         new = [text for text in dict.fromkeys(texts) if text not in self._row_of_text]
-        tokenised = self._tokenise(new) if pairs.tokenised is None else [pairs.tokenised[text] for text in new]
+        tokenised = (
+            self._tokenise(new)
+            if pairs.tokenised is None
+            else [pairs.tokenised[text] for text in new]
+        )
         for text, tokens in zip(new, tokenised, strict=True):
             key = tokens.ids.tobytes(), tokens.is_truncated, tokens.num_context
             row = self._row_of_text[text] = self._row_of_ids.setdefault(key, len(self.rows))
@@ -99,12 +114,16 @@ class Chunk:
     @property
     def stats(self) -> TextStats:
         """Statistics of the texts that were tokenised here."""
-        return TextStats.of(self._new_texts, [self.rows[self._row_of_text[text]] for text in self._new_texts])
+        return TextStats.of(
+            self._new_texts, [self.rows[self._row_of_text[text]] for text in self._new_texts]
+        )
 
     def sides(self, embeddings: TokenEmbeddings) -> tuple[EncodedTexts, EncodedTexts]:
         """Return the candidates and the references, given the rows that the model encoded."""
         is_truncated = np.array([row.is_truncated for row in self.rows], dtype=np.bool_)
-        unknown = np.array([row.num_unknown / max(row.num_tokens, 1) for row in self.rows], dtype=np.float64)
+        unknown = np.array(
+            [row.num_unknown / max(row.num_tokens, 1) for row in self.rows], dtype=np.float64
+        )
 
         def encoded(side: Side, *others: Side) -> EncodedTexts:
             side = side.joined(others) if others else side
@@ -118,7 +137,9 @@ class Chunk:
 
 
 class ChunkLimit:
-    """The most tokens of the next chunk, so that it takes about `max_seconds` at the speed of the chunks before."""
+    """The most tokens of the next chunk, so that it takes about `max_seconds` at the speed of the
+    chunks before.
+    """
 
     def __init__(self, max_seconds: float | None = None) -> None:
         self._max_seconds = max_seconds
@@ -127,11 +148,16 @@ class ChunkLimit:
     def learn(self, chunk: Chunk) -> None:
         """Adapt to a chunk that was scored."""
         if self._max_seconds is not None and chunk.num_tokens:
-            self.tokens = int(chunk.num_tokens * self._max_seconds / max(monotonic() - chunk.began, 1e-6)) + 1
+            self.tokens = (
+                int(chunk.num_tokens * self._max_seconds / max(monotonic() - chunk.began, 1e-6)) + 1
+            )
 
 
 class Pipeline(Closeable):
-    """One model with its tokenizer; threads may share it, and so may scorers of different weights and rescaling."""
+    """One model with its tokenizer.
+
+    Threads may share it, and so may scorers of different weights and rescaling.
+    """
 
     def __init__(
         self,
@@ -150,7 +176,9 @@ class Pipeline(Closeable):
         matching = checked_matching(settings.get("matching", "bertscore"))
         self.max_length: int | None = settings.get("max_length")
         """The most tokens of a text if that was chosen; None for the model's own maximum."""
-        self.tokenizer: TextTokenizer = load_tokenizer(bundle, long_text, self.max_length, num_threads=num_threads)
+        self.tokenizer: TextTokenizer = load_tokenizer(
+            bundle, long_text, self.max_length, num_threads=num_threads
+        )
         self.tokenization: str = tokenization_of(self.manifest, self.tokenizer)
         """The name of the tokenization; document counts of another cannot be used."""
         self.encoder: Encoder = encoder or Encoder(
@@ -162,18 +190,22 @@ class Pipeline(Closeable):
         session = self.encoder.session
         self._threads = Threads(MOST_CHUNKS, "bertscore-chunk")
         self.model: str = (
-            f"{self.manifest.digest[:12]} in {session.precision} with long_text={self.tokenizer.long_text}, "
-            f"max_length={self.tokenizer.max_length}"
+            f"{self.manifest.digest[:12]} in {session.precision} with "
+            f"long_text={self.tokenizer.long_text}, max_length={self.tokenizer.max_length}"
         )
-        """The name of the encoder; vectors of another model, precision or treatment of long texts differ."""
+        """The name of the encoder; vectors of another model, precision or treatment of long texts
+        differ.
+        """
         self.num_layers: int = len(self.manifest.layers)
         """The number of layers that are scored."""
         self._chunk_scale = session.provider.chunk_scale
-        self.matching: TokenMatching = TokenMatching(matching, bundle, self.tokenizer, self._bare_ids)
+        self.matching: TokenMatching = TokenMatching(
+            matching, bundle, self.tokenizer, self._bare_ids
+        )
         """How tokens are matched."""
         self._matching_graph: MatchingGraph | None = None
-        """Where vectors stay on the device; None if they are matched on the host, which can also drop tokens and join
-        windows."""
+        """Where vectors stay on the device; None if they are matched on the host, which can also
+        drop tokens and join windows."""
         if session.provider.keeps_vectors and self.matching.mask is None and long_text != "window":
             self._matching_graph = MatchingGraph(session.provider)
         layers = self.num_layers if self._matching_graph is None else self.encoder.layers_on_device
@@ -194,12 +226,14 @@ class Pipeline(Closeable):
         max_seconds: float | None = None,
         known: Mapping[Text, TokenisedText] | None = None,
     ) -> Iterator[ScoredChunk]:
-        """Yield the raw scores of each chunk's candidates, (layers, candidates), and statistics of their texts.
+        """Yield the raw scores of each chunk's candidates, (layers, candidates), and statistics of
+        their texts.
 
-        Pairs come a few at a time, and are read no further than needed; if `slices` raises an error, the scores of the
-        pairs before it come first. `advance` is called with the number of candidates, in fractions, that were encoded.
-        With `max_seconds`, chunks are small enough to take about this long at most, at the speed of the previous ones.
-        Texts that are known are not tokenised again.
+        Pairs come a few at a time, and are read no further than needed; if `slices` raises an
+        error, the scores of the pairs before it come first. `advance` is called with the number of
+        candidates, in fractions, that were encoded. With `max_seconds`, chunks are small enough to
+        take about this long at most, at the speed of the previous ones. Texts that are known are
+        not tokenised again.
         """
         call, limit = Call(max_items), ChunkLimit(max_seconds)
         failures: list[Exception] = []
@@ -231,11 +265,13 @@ class Pipeline(Closeable):
         chunk = self._chunk(known)
         try:
             for some in slices:
-                # they are split by characters: the number of tokens is not known yet, but is hardly larger
+                # they are split by characters: the number of tokens is not known yet, but is hardly
+                # larger
                 for pairs in some.split(min(self._chunk_tokens, limit.tokens)):
                     chunk.add(pairs)
                     if (
-                        chunk.num_tokens >= min(self._chunk_tokens * self._chunk_scale, limit.tokens)
+                        chunk.num_tokens
+                        >= min(self._chunk_tokens * self._chunk_scale, limit.tokens)
                         or chunk.num_candidates >= CHUNK_CANDIDATES * self._chunk_scale
                         or chunk.num_characters >= MAX_CHARACTERS
                     ):
@@ -249,7 +285,10 @@ class Pipeline(Closeable):
             yield self._planned(chunk, call)
 
     def tokenise(self, pairs: Pairs) -> tuple[Pairs, TextStats]:
-        """Tokenise the texts of pairs, each once; return the pairs with token ids, and statistics of their texts."""
+        """Tokenise the texts of pairs, each once.
+
+        Return the pairs with token ids, and statistics of their texts.
+        """
         tokenised = self._tokenise_new(pairs.texts, {})
         by_text = dict(zip(pairs.texts, tokenised, strict=True))
         return replace(pairs, tokenised=by_text), TextStats.of(pairs.texts, tokenised)
@@ -264,8 +303,12 @@ class Pipeline(Closeable):
         encoded = chunk.sides(self.matching.prepare(embeddings, chunk.num_context))
         return [*encoded][: len(sides)], chunk.stats
 
-    def count_documents(self, slices: Iterable[Side], known: dict[Text, TokenisedText] | None = None) -> DocumentCounts:
-        """Count in how many of the texts each token occurs; texts come a few at a time, duplicates included.
+    def count_documents(
+        self, slices: Iterable[Side], known: dict[Text, TokenisedText] | None = None
+    ) -> DocumentCounts:
+        """Count in how many of the texts each token occurs.
+
+        Texts come a few at a time, duplicates included.
 
         If a mapping of known texts is given, those that are tokenised here are added to it.
         """
@@ -273,18 +316,24 @@ class Pipeline(Closeable):
         def documents() -> Iterator[Sequence[NDArray[np.int64]]]:
             for side in slices:
                 side.check_model(self.model)
-                yield documents_of(self.manifest, side.documents(partial(self._ids_of, known=known)))
+                yield documents_of(
+                    self.manifest, side.documents(partial(self._ids_of, known=known))
+                )
 
         return DocumentCounts.of_documents(documents(), self.manifest.vocab_size, self.tokenization)
 
-    def _ids_of(self, texts: Sequence[str], known: dict[Text, TokenisedText] | None) -> list[NDArray[np.int64]]:
+    def _ids_of(
+        self, texts: Sequence[str], known: dict[Text, TokenisedText] | None
+    ) -> list[NDArray[np.int64]]:
         if known is None:
             return self.tokenizer(texts)[0]
         tokenised = self._tokenise_new(texts, known)
         known.update(zip(texts, tokenised, strict=True))
         return [text.ids for text in tokenised]
 
-    def _tokenise_new(self, texts: Sequence[Text], known: Mapping[Text, TokenisedText]) -> list[TokenisedText]:
+    def _tokenise_new(
+        self, texts: Sequence[Text], known: Mapping[Text, TokenisedText]
+    ) -> list[TokenisedText]:
         """Tokenise texts, each once, unless they are known."""
         new = [text for text in dict.fromkeys(texts) if text not in known]
         made = dict(zip(new, self._tokenise(new), strict=True))
@@ -306,13 +355,17 @@ class Pipeline(Closeable):
         return Chunk(partial(self._tokenise_new, known=known or {}), self.model)
 
     def _planned(self, chunk: Chunk, call: Call) -> Chunk:
-        """Return a complete chunk with its runs planned: into vectors on the device if they can be matched there."""
+        """Return a complete chunk with its runs planned: into vectors on the device if they can be
+        matched there.
+        """
         on_device = self._matching_graph is not None and not chunk.num_context.any()
         sequences = [row.ids for row in chunk.rows]
         chunk.runs = Runs(self.encoder, call, sequences, self.tokenizer, on_device=on_device)
         return chunk
 
-    def _encode(self, chunk: Chunk, call: Call, advance: Callable[[float], object]) -> tuple[Chunk, TokenEmbeddings]:
+    def _encode(
+        self, chunk: Chunk, call: Call, advance: Callable[[float], object]
+    ) -> tuple[Chunk, TokenEmbeddings]:
         candidates_per_token = chunk.num_candidates / max(chunk.num_tokens, 1)
         if not chunk.num_tokens:  # both sides were encoded before
             advance(chunk.num_candidates)
@@ -325,7 +378,9 @@ class Pipeline(Closeable):
     ) -> ScoredChunk:
         candidates, references = chunk.sides(self.matching.prepare(embeddings, chunk.num_context))
         counts = references.counts
-        candidates = candidates.part(np.repeat(np.arange(len(counts)), counts), np.ones(len(references.rows), np.int64))
+        candidates = candidates.part(
+            np.repeat(np.arange(len(counts)), counts), np.ones(len(references.rows), np.int64)
+        )
         threads, beta = self.encoder.matching_threads, self.matching.matching.beta
         on_device = None if self._matching_graph is None else self._matching_graph.match_pairs
         raw, nothing = match_pairs(candidates, references, weights, threads, beta, on_device)

@@ -12,16 +12,21 @@ PATIENCE = 2
 def progress_bar(
     total: int | None, *, shown: bool | None, stage: str = "scoring", unit: str = "candidates"
 ) -> Iterator[Callable[[float], object]]:
-    """Yield a function that advances the bar by a number of candidates; without a bar it does nothing.
+    """Yield a function that advances the bar by a number of candidates.
 
-    `total` is None if it is unknown. If `shown` is None, there is a bar on a terminal, once the work has taken long.
+    Without a bar it does nothing.
+
+    `total` is None if it is unknown. If `shown` is None, there is a bar on a terminal, once the
+    work has taken long.
     """
     if not (sys.stderr.isatty() if shown is None else shown):
         yield lambda candidates: None
         return
     from tqdm.auto import tqdm  # costs start-up time and is needed only here
 
-    with tqdm(total=total, desc=stage, unit=f" {unit}", smoothing=0.05, delay=0 if shown else PATIENCE) as bar:
+    with tqdm(
+        total=total, desc=stage, unit=f" {unit}", smoothing=0.05, delay=0 if shown else PATIENCE
+    ) as bar:
         done = 0.0
 
         def advance(candidates: float) -> None:

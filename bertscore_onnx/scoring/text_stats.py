@@ -9,7 +9,9 @@ from bertscore_onnx.text.texts import Text, TextInContext
 from bertscore_onnx.text.tokenizer import TokenisedText
 
 MAX_UNKNOWN = 1 / 3
-"""The share of a text's tokens above which the text counts as unknown: one emoji in a short text stays below."""
+"""The share of a text's tokens above which the text counts as unknown: one emoji in a short text
+stays below.
+"""
 
 MAX_UNKNOWN_TEXTS = 1 / 10
 """The share of unknown texts above which a call warns."""
@@ -17,7 +19,9 @@ MAX_UNKNOWN_TEXTS = 1 / 10
 
 @dataclass(frozen=True, slots=True)
 class TextStats:
-    """Counts of texts to warn of, added up with `+` over a whole call, so that there is one warning of each kind."""
+    """Counts of texts to warn of, added up with `+` over a whole call, so that there is one warning
+    of each kind.
+    """
 
     empty: int = 0
     """Pairs with an empty side."""
@@ -48,9 +52,13 @@ class TextStats:
 
     @classmethod
     def of(cls, texts: Sequence[Text], tokenised: Iterable[TokenisedText]) -> Self:
-        """Count the texts that are truncated, are unknown to the model, or have an empty context."""
+        """Count the texts that are truncated, are unknown to the model, or have an empty
+        context.
+        """
         tokenised = list(tokenised)
-        unknown = [text for text in tokenised if text.num_unknown / max(text.num_tokens, 1) > MAX_UNKNOWN]
+        unknown = [
+            text for text in tokenised if text.num_unknown / max(text.num_tokens, 1) > MAX_UNKNOWN
+        ]
         return cls(
             truncated=sum(text.is_truncated for text in tokenised),
             no_context=sum(isinstance(text, TextInContext) and not text.context for text in texts),
@@ -70,30 +78,42 @@ class TextStats:
         `max_length` is the model's maximum, in tokens; `empty_texts` says whose texts are empty.
         """
         if self.empty:
-            yield f"{_pairs_score(self.empty)} 0 because a side is empty{empty_texts and ': '}{empty_texts}."
+            yield (
+                f"{_pairs_score(self.empty)} 0 because a side is "
+                f"empty{empty_texts and ': '}{empty_texts}."
+            )
         if self.zero_weight:
             yield f"{_pairs_score(self.zero_weight)} 0 because every token of a side weighs 0."
         if self.excluded:
-            yield f"{_pairs_score(self.excluded)} 0 because the matching excludes every token of a side."
+            yield (
+                f"{_pairs_score(self.excluded)} 0 because the matching excludes every token of a "
+                "side."
+            )
         if self.no_context:
             is_one = self.no_context == 1
-            texts, are = ("1 text has", "is") if is_one else (f"{self.no_context} texts have", "are")
+            texts, are = (
+                ("1 text has", "is") if is_one else (f"{self.no_context} texts have", "are")
+            )
             yield f"{texts} an empty context and {are} scored without one."
         if self.truncated:
             texts = "1 text is" if self.truncated == 1 else f"{self.truncated} texts are"
             yield (
-                f"{texts} longer than {max_length} tokens and truncated, as bert-score does silently. The rest does "
+                f"{texts} longer than {max_length} tokens and truncated, as bert-score does "
+                "silently. The rest does "
                 'not count; with long_text="window" it does.'
             )
         if self.unknown > self.texts * MAX_UNKNOWN_TEXTS:
             yield (
-                f"{100 * self.unknown_tokens / self.tokens:.0f} % of the tokens are unknown to this model in "
-                f"{self.unknown} of {self.texts} texts, and all unknown tokens are alike to it. Use a model of their "
-                "language."
+                f"{100 * self.unknown_tokens / self.tokens:.0f} % of the tokens are unknown to "
+                f"this model in {self.unknown} of {self.texts} texts, and all unknown tokens are "
+                "alike to it. Use a model of their language."
             )
 
     def warn(self, max_length: int, stacklevel: int, empty_texts: str = "") -> None:
-        """Warn of each count that is not 0; a stacklevel of 1 names the caller's line, 2 the line of its caller."""
+        """Warn of each count that is not 0.
+
+        A stacklevel of 1 names the caller's line, 2 the line of its caller.
+        """
         for message in self.messages(max_length, empty_texts):
             warnings.warn(message, UserWarning, stacklevel=stacklevel + 1)
 

@@ -24,11 +24,18 @@ from bertscore_onnx.text.tokenizer import LongText, TextTokenizer
 
 
 def load_tokenizer(
-    bundle: Bundle, long_text: LongText = "truncate", max_length: int | None = None, *, num_threads: int | None = None
+    bundle: Bundle,
+    long_text: LongText = "truncate",
+    max_length: int | None = None,
+    *,
+    num_threads: int | None = None,
 ) -> TextTokenizer:
-    """Load the tokenizer of a bundle; raise an InputError if the model cannot take texts of `max_length` tokens.
+    """Load the tokenizer of a bundle.
 
-    The tokenizers package uses threads for all CPUs or none: for fewer, texts are tokenised one after the other.
+    Raise an InputError if the model cannot take texts of `max_length` tokens.
+
+    The tokenizers package uses threads for all CPUs or none: for fewer, texts are tokenised one
+    after the other.
     """
     if long_text not in get_args(LongText):
         raise InputError(f'long_text is {long_text!r}; expected "truncate" or "window".')
@@ -46,51 +53,64 @@ def load_tokenizer(
     num_special, most = sum(tokenizer.num_special_tokens), manifest.max_length or MAX_SIZE
     if max_length is not None and not num_special < max_length <= most:
         raise InputError(
-            f"max_length is {max_length:,}; {manifest.model_id} takes {num_special + 1} ({num_special} special tokens "
-            f"and another one) to {most:,}."
+            f"max_length is {max_length:,}; {manifest.model_id} takes {num_special + 1} "
+            f"({num_special} special tokens and another one) to {most:,}."
         )
     if long_text == "window" and tokenizer.max_length <= num_special:
         raise InputError(
-            f'long_text is "window", and a window of {tokenizer.max_length} tokens, the model\'s maximum, has room for '
+            f'long_text is "window", and a window of {tokenizer.max_length} tokens, the model\'s '
+            "maximum, has room for "
             f'nothing but its {num_special} special tokens. Use "truncate".'
         )
     return tokenizer
 
 
 def tokenization_of(manifest: Manifest, tokenizer: TextTokenizer) -> str:
-    """Return a name for everything that decides which ids texts get: the tokenizer, and where texts are cut.
+    """Return a name for everything that decides which ids texts get: the tokenizer, and where texts
+    are cut.
 
     Bundles of one model with other layers or in other precisions have the same name.
     """
-    files = [manifest.files.get(name) for name in (tokenizer_file(manifest.tokenizer_spec), SENTENCEPIECE_FILE)]
+    files = [
+        manifest.files.get(name)
+        for name in (tokenizer_file(manifest.tokenizer_spec), SENTENCEPIECE_FILE)
+    ]
     decisive = (files, manifest.tokenizer_spec, manifest.empty_ids, manifest.vocab_size)
     digest = hashlib.sha256(msgspec.json.encode(decisive)).hexdigest()[:12]
     return f"{digest}-{tokenizer.description}-{tokenizer.long_text}-{tokenizer.max_length}"
 
 
-def documents_of(manifest: Manifest, sequences: Sequence[NDArray[np.int64]]) -> Sequence[NDArray[np.int64]]:
-    """Return the ids of texts, (tokens,) each, as idf counts them: none where padding stands in for an empty text."""
+def documents_of(
+    manifest: Manifest, sequences: Sequence[NDArray[np.int64]]
+) -> Sequence[NDArray[np.int64]]:
+    """Return the ids of texts, (tokens,) each, as idf counts them: none where padding stands in for
+    an empty text.
+    """
     if not manifest.is_empty_padded:
         return sequences
     return [ids[:0] if ids.tolist() == manifest.empty_ids else ids for ids in sequences]
 
 
 def count_documents(
-    texts: Iterable[Reference], model_type: str | PathLike[str] | None = None, /, **settings: Unpack[TokenizerSettings]
+    texts: Iterable[Reference],
+    model_type: str | PathLike[str] | None = None,
+    /,
+    **settings: Unpack[TokenizerSettings],
 ) -> DocumentCounts:
-    """Count in how many texts each token occurs, for `BERTScorer(idf=counts)`; the model is not loaded.
+    """Count in how many texts each token occurs, for `BERTScorer(idf=counts)`.
+
+    The model is not loaded.
 
     Counts made with one bundle serve all bundles of that model with the same tokenizer.
 
-    Args:
-        texts: usually all references: strings, or lists of strings, duplicates included; read a few at a time and not
+    Args: texts: usually all references: strings, or lists of strings, duplicates included; read a
+        few at a time and not
             kept in memory.
         model_type: the bundle, as for `BERTScorer`; None for the default model of `lang`.
         settings: those of `BERTScorer` that decide which bundle is opened, and where texts are cut.
 
-    Raises:
-        InputError: something is not a string.
-        UnknownModelError, UnknownLayerError, BundleError, HubError: there is no such bundle, or it cannot be used.
+    Raises: InputError: something is not a string. UnknownModelError, UnknownLayerError,
+        BundleError, HubError: there is no such bundle, or it cannot be used.
     """
     long_text, max_length = settings.get("long_text", "truncate"), settings.get("max_length")
     if model_type is not None:
@@ -104,6 +124,11 @@ def count_documents(
 
 
 @lru_cache(maxsize=2)
-def _kept_tokenizer(folder: Path, digest: str, long_text: LongText, max_length: int | None) -> TextTokenizer:
-    """Load the tokenizer of a bundle, or return the one of the call before; a replaced bundle has another digest."""
+def _kept_tokenizer(
+    folder: Path, digest: str, long_text: LongText, max_length: int | None
+) -> TextTokenizer:
+    """Load the tokenizer of a bundle, or return the one of the call before.
+
+    A replaced bundle has another digest.
+    """
     return load_tokenizer(open_bundle(folder), long_text, max_length)

@@ -1,6 +1,11 @@
 """The token matches behind the score of a pair, as numbers, HTML, text and drawings."""
 
-from bertscore_onnx.similarity.matches import TokenMatch, TokenNames, TokenSimilarity, pair_similarities
+from bertscore_onnx.similarity.matches import (
+    TokenMatch,
+    TokenNames,
+    TokenSimilarity,
+    pair_similarities,
+)
 from bertscore_onnx.similarity.render import MATCH_STYLE, TokenMatches, match_html
 
 __all__ = [

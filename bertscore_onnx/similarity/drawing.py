@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MAX_TOKENS = 1000
-"""The most tokens of either side: matplotlib draws at most 65,536 pixels, and nobody can read more."""
+"""The most tokens of either side: matplotlib draws at most 65,536 pixels, and nobody can read
+more.
+"""
 
 MAX_NUMBERED = 60
 """The most tokens of either side for which cells are large enough for a number."""
@@ -60,9 +62,8 @@ def save_drawing(matches: TokenSimilarity, file: str | PathLike[str]) -> None:
         matches: the similarities.
         file: its suffix is the format, one of matplotlib's; without a suffix it gets `.png`.
 
-    Raises:
-        MissingExtraError: matplotlib is not installed.
-        InputError: the format is unknown, the file cannot be written, or a text has no token or more than
+    Raises: MissingExtraError: matplotlib is not installed. InputError: the format is unknown, the
+        file cannot be written, or a text has no token or more than
             `MAX_TOKENS`.
 
     Warns:
@@ -77,17 +78,22 @@ def save_drawing(matches: TokenSimilarity, file: str | PathLike[str]) -> None:
 
 
 def draw_matches(matches: TokenSimilarity, figure: "Figure") -> None:
-    """Draw the similarities of all tokens except special ones into an empty figure, whose size is set.
+    """Draw the similarities of all tokens except special ones into an empty figure, whose size is
+    set.
 
-    The best match of each row and each column is in bold. If scores are rescaled, so are similarities, by the baseline
-    of F, as in bert-score's drawing. With idf each token has its weight beside it.
+    The best match of each row and each column is in bold. If scores are rescaled, so are
+    similarities, by the baseline of F, as in bert-score's drawing. With idf each token has its
+    weight beside it.
     """
     shown = matches.without_special_tokens()
     rows, columns = shown.similarity.shape
     if not (rows and columns):
         raise InputError("A drawing needs a token on both sides, and one of the texts has none.")
     if max(rows, columns) > MAX_TOKENS:
-        raise InputError(f"A text has {max(rows, columns):,} tokens; a drawing has room for {MAX_TOKENS:,} a side.")
+        raise InputError(
+            f"A text has {max(rows, columns):,} tokens; a drawing has room for {MAX_TOKENS:,} a "
+            "side."
+        )
     is_numbered = max(rows, columns) <= MAX_NUMBERED
     similarity, title = shown.similarity, "Similarity Matrix"
     if matches.baseline is not None:
@@ -102,17 +108,28 @@ def draw_matches(matches: TokenSimilarity, figure: "Figure") -> None:
     figure.colorbar(image, shrink=min(0.85, 4 / (cell * rows)))
     labels: dict[str, Any] = {"fontsize": 10 if is_numbered else 7, "parse_math": False}
     references = _labels(shown.reference, shown.reference_weights, shown.has_weights)
-    axes.set_xticks(range(columns), references, rotation=45, ha="right", rotation_mode="anchor", **labels)
-    axes.set_yticks(range(rows), _labels(shown.candidate, shown.candidate_weights, shown.has_weights), **labels)
+    axes.set_xticks(
+        range(columns), references, rotation=45, ha="right", rotation_mode="anchor", **labels
+    )
+    axes.set_yticks(
+        range(rows), _labels(shown.candidate, shown.candidate_weights, shown.has_weights), **labels
+    )
     kind = "tokenized, with weights" if shown.has_weights else "tokenized"
     axes.set(xlabel=f"Reference ({kind})", ylabel=f"Candidate ({kind})")
     score = matches.score
     axes.set_title(f"{title}\nP {score.P:.3f}, R {score.R:.3f}, F {score.F:.3f}", fontsize=12)
     if is_numbered:
-        is_best = (similarity == similarity.max(axis=1, keepdims=True)) | (similarity == similarity.max(axis=0))
+        is_best = (similarity == similarity.max(axis=1, keepdims=True)) | (
+            similarity == similarity.max(axis=0)
+        )
         for (row, column), value in np.ndenumerate(similarity):
-            colour, weight = "w" if value >= 0.6 else "k", "bold" if is_best[row, column] else "normal"
-            axes.text(column, row, f"{value:.3f}", ha="center", va="center", color=colour, weight=weight)
+            colour, weight = (
+                "w" if value >= 0.6 else "k",
+                "bold" if is_best[row, column] else "normal",
+            )
+            axes.text(
+                column, row, f"{value:.3f}", ha="center", va="center", color=colour, weight=weight
+            )
 
 
 def _save(figure: "Figure", file: str | PathLike[str], stacklevel: int) -> None:
@@ -124,16 +141,19 @@ def _save(figure: "Figure", file: str | PathLike[str], stacklevel: int) -> None:
     kind = path.suffix[1:].lower()
     if kind not in (formats := figure.canvas.get_supported_filetypes()):
         raise InputError(
-            f"{path.suffix} is no format of drawings. Name the file .svg or .png, or {', '.join(formats)}."
+            f"{path.suffix} is no format of drawings. Name the file .svg or .png, or "
+            f"{', '.join(formats)}."
         )
     content = io.BytesIO()
     with mpl.rc_context(_STYLE), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        figure.savefig(content, format=kind, dpi=100, metadata={"Date": None} if kind == "svg" else None)
+        figure.savefig(
+            content, format=kind, dpi=100, metadata={"Date": None} if kind == "svg" else None
+        )
     if kind != "svg" and any("missing from" in str(warning.message) for warning in caught):
         warnings.warn(
-            "No installed font has some of the characters, which are boxes in the drawing. Save it as .svg, which a "
-            "browser shows in its own fonts, or install a font such as Noto.",
+            "No installed font has some of the characters, which are boxes in the drawing. Save "
+            "it as .svg, which a browser shows in its own fonts, or install a font such as Noto.",
             UserWarning,
             stacklevel=stacklevel + 1,
         )
@@ -143,4 +163,6 @@ def _save(figure: "Figure", file: str | PathLike[str], stacklevel: int) -> None:
 def _labels(tokens: list[str], weights: "np.ndarray[Any, Any]", has_weights: bool) -> list[str]:
     if not has_weights:
         return tokens
-    return [f"{token} · {weight:.2f}" for token, weight in zip(tokens, weights.tolist(), strict=True)]
+    return [
+        f"{token} · {weight:.2f}" for token, weight in zip(tokens, weights.tolist(), strict=True)
+    ]

@@ -1,4 +1,6 @@
-"""Values of JSON lines and of text formats as columns of Arrow: their types, which only the values show, and arrays."""
+"""Values of JSON lines and of text formats as columns of Arrow: their types, which only the values
+show, and arrays.
+"""
 
 import json
 from collections.abc import Sequence
@@ -14,8 +16,8 @@ if TYPE_CHECKING:
 class JsonTypes:
     """The types of the fields of a file, found as its rows are added.
 
-    A field of whole and of other numbers is float64, and a field of objects has the keys of all of them; a field that a
-    row lacks is null there.
+    A field of whole and of other numbers is float64, and a field of objects has the keys of all of
+    them; a field that a row lacks is null there.
     """
 
     def __init__(self, title: str) -> None:
@@ -40,8 +42,13 @@ class JsonTypes:
                 self._with_lists.add(name)
             if name not in self._conflicts:
                 try:
-                    schemas = [pyarrow.schema([(name, kind)]) for kind in (before, pyarrow.array(values).type)]
-                    self._types[name] = pyarrow.unify_schemas(schemas, promote_options="permissive").field(0).type
+                    schemas = [
+                        pyarrow.schema([(name, kind)])
+                        for kind in (before, pyarrow.array(values).type)
+                    ]
+                    self._types[name] = (
+                        pyarrow.unify_schemas(schemas, promote_options="permissive").field(0).type
+                    )
                 except (pyarrow.ArrowException, OverflowError, TypeError, ValueError):
                     self._conflicts[name] = _conflict(before, values)
 
@@ -52,10 +59,16 @@ class JsonTypes:
         return pyarrow.list_(pyarrow.string()) if name in self._with_lists else pyarrow.string()
 
     def of(self, name: str, remedy: tuple[str | Argument, ...]) -> "pyarrow.DataType":
-        """Return the type of another column; raise InputError if its values have no common type that Parquet has."""
+        """Return the type of another column.
+
+        Raise InputError if its values have no common type that Parquet has.
+        """
         conflict = self._conflicts.get(name) or _unwritable(self._types[name])
         if conflict:
-            raise InputError(f"{self._title}: Parquet has no type for all values of {name!r}: {conflict}. ", *remedy)
+            raise InputError(
+                f"{self._title}: Parquet has no type for all values of {name!r}: {conflict}. ",
+                *remedy,
+            )
         return self._types[name]
 
 
@@ -76,7 +89,9 @@ def _conflict(before: "pyarrow.DataType", values: Sequence[object]) -> str:
             kinds.append(str(kind))
     if {*kinds} == {"int64", "double"}:
         return "whole numbers above 2**53 are among other numbers"
-    return "they are " + " and ".join(shortened(kind, 100) for kind in list(dict.fromkeys(kinds))[:2])
+    return "they are " + " and ".join(
+        shortened(kind, 100) for kind in list(dict.fromkeys(kinds))[:2]
+    )
 
 
 def _unwritable(kind: Any) -> str:
@@ -88,7 +103,10 @@ def _unwritable(kind: Any) -> str:
 
 
 def array_of(values: Sequence[object], field: "pyarrow.Field", title: str) -> "pyarrow.Array":
-    """Return the values of a column as an array; raise InputError if one does not have its type."""
+    """Return the values of a column as an array.
+
+    Raise InputError if one does not have its type.
+    """
     import pyarrow
 
     try:

@@ -1,4 +1,6 @@
-"""The columns of a table: finds the columns of texts, checks their values, and names the columns of scores."""
+"""The columns of a table: finds the columns of texts, checks their values, and names the columns of
+scores.
+"""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +27,9 @@ REASON = "error"
 """The column with the reason why a row has no scores, if rows may have none."""
 
 ID_COLUMNS = ("segment", "segment_id", "seg_id", "id", "line")
-"""The names of a column of ids; the first name that a table has, or that several tables share, counts."""
+"""The names of a column of ids; the first name that a table has, or that several tables share,
+counts.
+"""
 
 
 ROLES_OF_FORMS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
@@ -45,7 +49,9 @@ ROLES_OF_FORMS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "a table of references": ("reference",),
         "rows that are joined": ("segment",),
     },
-    "batch": {"tables": ("candidate", "reference", "context", "precision", "recall", "f1", "truncated")},
+    "batch": {
+        "tables": ("candidate", "reference", "context", "precision", "recall", "f1", "truncated")
+    },
     "compare": {
         "candidates with a row for each system": ("system", "candidate", "segment", "run"),
         "candidates with a column for each system": ("segment", "run"),
@@ -65,21 +71,34 @@ ROLES_OF_FORMS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "meta": {
         "an EvalSet": (),
         "rows of texts": ("candidate", "reference"),
-        "a row for each output": ("segment", "document", "system", "lang_pair", "human", "annotator"),
+        "a row for each output": (
+            "segment",
+            "document",
+            "system",
+            "lang_pair",
+            "human",
+            "annotator",
+        ),
         "a row for each system": ("system", "lang_pair", "human", "annotator"),
     },
     "tune-layers": {"a table": ("candidate", "reference", "human", "lang_pair", "segment")},
     "count-documents": {"a table": ("reference",)},
 }
-"""By command and form of its inputs the roles of columns that are used; a named role without a use is refused."""
+"""By command and form of its inputs the roles of columns that are used; a named role without a use
+is refused.
+"""
 
 
 def roles_of_command(command: str) -> tuple[str, ...]:
     """Return the roles that some form of the inputs of a command uses."""
-    return tuple(dict.fromkeys(role for roles in ROLES_OF_FORMS[command].values() for role in roles))
+    return tuple(
+        dict.fromkeys(role for roles in ROLES_OF_FORMS[command].values() for role in roles)
+    )
 
 
-def check_uses(named: Mapping[str, Sequence[str]], forms: Iterable[str], used: Collection[str]) -> None:
+def check_uses(
+    named: Mapping[str, Sequence[str]], forms: Iterable[str], used: Collection[str]
+) -> None:
     """Raise InputError for a named role that the forms of the inputs do not use."""
     for role, columns in named.items():
         if role not in used:
@@ -98,9 +117,15 @@ def check_forms(named: Mapping[str, Sequence[str]], command: str, forms: Sequenc
 
 
 def id_columns(
-    names: Sequence[str], named: Sequence[str] = (), *, others: Collection[str] = (), title: str = ""
+    names: Sequence[str],
+    named: Sequence[str] = (),
+    *,
+    others: Collection[str] = (),
+    title: str = "",
 ) -> tuple[str, ...]:
-    """Return the columns that make up the ids of a table; none if it has none, or rows go by position.
+    """Return the columns that make up the ids of a table.
+
+    None if it has none, or rows go by position.
 
     Args:
         names: the columns of the table.
@@ -121,7 +146,9 @@ def id_columns(
             return columns
     if named:
         wanted = " or ".join(map(repr, named))
-        raise InputError(f"{title}: there is no column {wanted}, only {listed([*map(repr, names)])}.")
+        raise InputError(
+            f"{title}: there is no column {wanted}, only {listed([*map(repr, names)])}."
+        )
     by_plain_name = {_plain(name): name for name in reversed(names) if name not in others}
     usual = next((name for name in ID_COLUMNS if name in by_plain_name), None)
     return () if usual is None else (by_plain_name[usual],)
@@ -141,8 +168,9 @@ def check_order_of_ids(ids: Iterable[tuple[str, str]], title: str, plain: str) -
     for place, name in ids:
         if earlier and natural_key(name) < natural_key(earlier):
             raise InputError(
-                f"{place}: segment {name!r} is not in the order of ids, and {plain} has no ids to join by. Give that "
-                f"as a table with a column of ids, sort {title} by its ids, or join by position, ",
+                f"{place}: segment {name!r} is not in the order of ids, and {plain} has no ids to "
+                f"join by. Give that as a table with a column of ids, sort {title} by its ids, or "
+                "join by position, ",
                 Argument("columns", {"segment": NO_IDS}),
                 ".",
             )
@@ -166,37 +194,56 @@ RENAME_SCORES = "give the scores other names, such as --columns f1=NAME"
 
 
 def check_free(
-    names: Iterable[str], added: Collection[str], place: str, remedy: tuple[str | Argument, ...] = (RENAME_SCORES,)
+    names: Iterable[str],
+    added: Collection[str],
+    place: str,
+    remedy: tuple[str | Argument, ...] = (RENAME_SCORES,),
 ) -> None:
-    """Raise InputError, with the remedy beside renaming it, if a column already has the name of a new column."""
+    """Raise InputError, with the remedy beside renaming it, if a column already has the name of a
+    new column.
+    """
     for name in names:
         if name in added:
             is_fixed = name == BEST and remedy == (RENAME_SCORES,)
             alternative = () if is_fixed else (", or ", *remedy)
             raise InputError(
-                f"{place}: there is a column {name!r} already, and scores would go there. Rename it", *alternative, "."
+                f"{place}: there is a column {name!r} already, and scores would go there. Rename "
+                "it",
+                *alternative,
+                ".",
             )
 
 
 def check_score_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the columns of precision, recall and F1; beside a fourth, of truncated texts, `UNKNOWN`.
+    """Return the names of the columns of precision, recall and F1.
+
+    Beside a fourth, of truncated texts, `UNKNOWN`.
 
     Raises an InputError unless they are three or four different ones.
     """
     is_list = (
-        isinstance(names, Sequence) and not isinstance(names, str) and all(isinstance(name, str) for name in names)
+        isinstance(names, Sequence)
+        and not isinstance(names, str)
+        and all(isinstance(name, str) for name in names)
     )
     names_taken = ("", BEST, REASON, UNKNOWN)
-    if not is_list or len(names) not in (3, 4) or len({*names, *names_taken}) != len(names) + len(names_taken):
+    if (
+        not is_list
+        or len(names) not in (3, 4)
+        or len({*names, *names_taken}) != len(names) + len(names_taken)
+    ):
         raise InputError(
-            f"The columns of scores are called {names!r}; expected three different names, such as p, r and f, or a "
-            f"fourth for whether a text was truncated, other than {BEST}, {UNKNOWN} and {REASON}."
+            f"The columns of scores are called {names!r}; expected three different names, such as "
+            f"p, r and f, or a fourth for whether a text was truncated, other than {BEST}, "
+            f"{UNKNOWN} and {REASON}."
         )
     return (*names, *[UNKNOWN] * (len(names) - 3))
 
 
 class UnreadableRow(dict[str, object]):
-    """A row of a file that cannot be read: it has no values, and the reason stands in the place of its texts."""
+    """A row of a file that cannot be read: it has no values, and the reason stands in the place of
+    its texts.
+    """
 
     def __init__(self, reason: str) -> None:
         """Give the reason, without the place of the row."""
@@ -209,7 +256,9 @@ class Column:
     """A column of texts."""
 
     names: tuple[str, ...]
-    """Its possible names. The first counts if a table has it; otherwise the table may have only one of them."""
+    """Its possible names. The first counts if a table has it; otherwise the table may have only one
+    of them.
+    """
 
     option: str | Argument
     """The option, or argument, that names it; empty if none does."""
@@ -221,29 +270,39 @@ class Column:
     """Whether a value may have no text: an empty list, or null."""
 
     is_id: bool = False
-    """Whether its values are ids: texts or whole numbers. A row may have none; if no option names the column, it may be
-    absent or hold lists, which are compared too."""
+    """Whether its values are ids: texts or whole numbers. A row may have none; if no option names
+    the column, it may be absent or hold lists, which are compared too."""
 
     def find(self, available: Sequence[str], place: str, advice: str = "") -> str:
-        """Return its name among the available columns; raise InputError, with the place, if not exactly one has it."""
+        """Return its name among the available columns.
+
+        Raise InputError, with the place, if not exactly one has it.
+        """
         found = [name for name in self.names if name in available]
         if found:
             name = found[0]
             if available.count(name) > 1:
-                raise InputError(f"{place}: there are {available.count(name)} columns {name!r}; expected one.")
+                raise InputError(
+                    f"{place}: there are {available.count(name)} columns {name!r}; expected one."
+                )
             if len(found) > 1 and name != self.names[0]:
                 usual = " and ".join(map(repr, found))
                 raise InputError(
-                    f"{place}: there are columns {usual}; expected one of them. Name it with ", self.option, "."
+                    f"{place}: there are columns {usual}; expected one of them. Name it with ",
+                    self.option,
+                    ".",
                 )
             return name
         if self.is_id and not self.option:
             return self.names[0]
         *others, last = map(repr, self.names)
         wanted = f"{', '.join(others)} or {last}" if others else last
-        choices = [*map(str, available)] if len(available) > 1 else []  # a single column is named already
+        # a single column is named already
+        choices = [*map(str, available)] if len(available) > 1 else []
         near = next(filter(None, (meant(str(name), choices) for name in self.names)), "")
-        only = "only " + listed([repr(shortened(name) if isinstance(name, str) else name) for name in available])
+        only = "only " + listed(
+            [repr(shortened(name) if isinstance(name, str) else name) for name in available]
+        )
         rest = only if available else "nor any other"
         problem = f"{place}: there is no column {wanted}, {rest}.{near}"
         remedy = _remedy(available)
@@ -252,15 +311,19 @@ class Column:
         raise InputError(f"{problem} {remedy or 'Add it.'}")
 
     def texts_of(self, value: object, name: str, place: str) -> list[str]:
-        """Return the texts of a value in the column of this name; raise InputError, with the place, if it is no text.
+        """Return the texts of a value in the column of this name.
 
-        NaN counts as null. If the column may hold lists, a printed list is refused: it could be several texts, or one.
+        Raise InputError, with the place, if it is no text.
+
+        NaN counts as null. If the column may hold lists, a printed list is refused: it could be
+        several texts, or one.
         """
         if isinstance(value, str):
             if self.may_hold_lists and _is_printed_list(value):
                 raise InputError(
-                    f"{place}: the column {name!r} holds {shortened(value)!a}, a printed list; expected a text. Write "
-                    "a list as a list, which JSON lines have, or a column for each reference, reference=r1+r2."
+                    f"{place}: the column {name!r} holds {shortened(value)!a}, a printed list; "
+                    "expected a text. Write a list as a list, which JSON lines have, or a column "
+                    "for each reference, reference=r1+r2."
                 )
             return [value]
         if isinstance(value, UnreadableRow):
@@ -277,12 +340,23 @@ class Column:
         expected = "a text, or a list of one or more" if self.may_hold_lists else "a text"
         expected = "a text, a list of texts, or null" if self.may_be_empty else expected
         expected = "a text, or a whole number" if self.is_id else expected
-        hint = "" if self.may_be_empty or self.is_id else _hint(value, is_single=not self.may_hold_lists)
-        raise InputError(f"{place}: the column {name!r} holds {_described(value)}; expected {expected}.{hint}")
+        hint = (
+            ""
+            if self.may_be_empty or self.is_id
+            else _hint(value, is_single=not self.may_hold_lists)
+        )
+        raise InputError(
+            f"{place}: the column {name!r} holds {_described(value)}; expected {expected}.{hint}"
+        )
 
 
-def texts_of_row(columns: Iterable[Column], names: Iterable[str], values: Iterable[object], place: str) -> list[str]:
-    """Return the texts in some columns of a row; raise InputError, with the place, where a value has none."""
+def texts_of_row(
+    columns: Iterable[Column], names: Iterable[str], values: Iterable[object], place: str
+) -> list[str]:
+    """Return the texts in some columns of a row.
+
+    Raise InputError, with the place, where a value has none.
+    """
     row = zip(columns, names, values, strict=True)
     return [text for column, name, value in row for text in column.texts_of(value, name, place)]
 
@@ -291,7 +365,8 @@ _QUOTED = r"""(?:'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+")"""
 _ITEM = rf"(?:{_QUOTED}|np\.str_\({_QUOTED}\)|None|nan|null)"
 _LIST = rf"\[(?:{_ITEM}|[\s,])*+\]"
 _PRINTED_LIST = re.compile(
-    rf"(?:array\()?\[(?:{_LIST}|{_ITEM}|[\s,])*+\](?:,\s*dtype=.+\))?"  # as Python, JSON and numpy print it
+    # as Python, JSON and numpy print it
+    rf"(?:array\()?\[(?:{_LIST}|{_ITEM}|[\s,])*+\](?:,\s*dtype=.+\))?"
     r"|.*\n(?:(?:Name|Length): [^\n]*, )?dtype: \S+",  # a Series, as pandas prints it
     re.DOTALL,
 )
@@ -300,9 +375,11 @@ _PRINTED_LIST = re.compile(
 def _is_printed_list(text: str) -> bool:
     """Return whether a text is a printed list.
 
-    A printed list is square brackets around nothing but quoted texts and nulls, or ends with pandas' line of a `dtype`.
+    A printed list is square brackets around nothing but quoted texts and nulls, or ends with
+    pandas' line of a `dtype`.
     """
-    may_be_list = text.lstrip()[:1] == "[" or "dtype" in text  # rare, and faster than the expression
+    # rare, and faster than the expression
+    may_be_list = text.lstrip()[:1] == "[" or "dtype" in text
     return may_be_list and _PRINTED_LIST.fullmatch(text.strip()) is not None
 
 
@@ -323,11 +400,15 @@ def _remedy(names: Sequence[str]) -> str:
 
 
 _NULLS = {"name": {""}, "number": {"", "n/a", "na", "nan", "none", "null"}}
-"""The texts that count as null by the kind of column, of any case and with spaces around; none in a column of texts."""
+"""The texts that count as null by the kind of column, of any case and with spaces around; none in a
+column of texts.
+"""
 
 
 def is_null(value: object, kind: Literal["text", "name", "number"] = "text") -> bool:
-    """Return whether a value is null in a column of this kind: None, NaN, or one of the texts in `_NULLS`."""
+    """Return whether a value is null in a column of this kind: None, NaN, or one of the texts in
+    `_NULLS`.
+    """
     if isinstance(value, str):
         return kind != "text" and value.strip().lower() in _NULLS[kind]
     return value is None or (isinstance(value, float) and isnan(value))
@@ -356,14 +437,19 @@ def _hint(value: object, *, is_single: bool) -> str:
 
 
 def number_text(value: str | float) -> str | float:
-    """Return a number, or its text in a file; raise ValueError if that has an underscore, which Python would skip."""
+    """Return a number, or its text in a file.
+
+    Raise ValueError if that has an underscore, which Python would skip.
+    """
     if isinstance(value, str) and "_" in value:
         raise ValueError(value)
     return value
 
 
 Errors = Literal["raise", "null"]
-"""How to handle a row that cannot be scored: raise an InputError with its number, or write nulls and a reason."""
+"""How to handle a row that cannot be scored: raise an InputError with its number, or write nulls
+and a reason.
+"""
 
 
 def check_errors(errors: str) -> None:
@@ -395,12 +481,16 @@ ColumnName = str | int
 
 
 def column_names(value: object, argument: str) -> tuple[str, ...]:
-    """Return one name of a column, or several; raise InputTypeError, with the argument, for anything else."""
+    """Return one name of a column, or several.
+
+    Raise InputTypeError, with the argument, for anything else.
+    """
     names = tuple(value) if isinstance(value, list | tuple) else (value,)
     if not names or not all(isinstance(name, str | int) for name in names):
         shown = names[0] if len(names) == 1 else value
         raise InputTypeError(
-            f"{argument} is {shown!r}; expected the name of a column, or a list of names of references."
+            f"{argument} is {shown!r}; expected the name of a column, or a list of names of "
+            "references."
         )
     return names
 
@@ -417,9 +507,12 @@ class RowReader:
         first: int = 0,
         context: ColumnName | None = None,
     ) -> None:
-        """Read these columns; messages call rows by the title, and `first` is the number of the first row.
+        """Read these columns.
 
-        InputTypeError is raised if one is not named. Rows of files count from 1, as lines do, and others from 0.
+        Messages call rows by the title, and `first` is the number of the first row.
+
+        InputTypeError is raised if one is not named. Rows of files count from 1, as lines do, and
+        others from 0.
         """
         check_errors(errors)
         [name] = column_names([candidate], "candidate")
@@ -432,17 +525,25 @@ class RowReader:
         self._number = first
 
     def find(self, names: Sequence[str], title: str = "The batch") -> list[str]:
-        """Return the names of the columns; raise InputError, with a title, if one is missing."""
+        """Return the names of the columns.
+
+        Raise InputError, with a title, if one is missing.
+        """
         columns = (self._candidate, *self._references, *self._contexts)
         return [column.find(names, self._title or title) for column in columns]
 
     def read(self, *columns: Sequence[object]) -> Rows:
-        """Return the texts of the next rows from the values of the columns, each (rows,); a context comes last."""
+        """Return the texts of the next rows from the values of the columns, each (rows,); a context
+        comes last.
+        """
         from bertscore_onnx.text.texts import in_context
 
         if len({*map(len, columns)}) > 1:
             counts = ", ".join(map(str, map(len, columns)))
-            raise InputError(f"The columns of texts have different numbers of values: {counts}. Give each row a value.")
+            raise InputError(
+                f"The columns of texts have different numbers of values: {counts}. Give each row "
+                "a value."
+            )
         names = [column.names[0] for column in self._references]
         rows = Rows([], [], [])
         for candidate, *values in zip(*columns, strict=True):
@@ -481,7 +582,10 @@ def context_column(name: ColumnName, option: str | Argument = "`context`") -> Co
 def read_references(
     values: Iterable[object], name: str, errors: Errors, title: str = "", first: int = 0
 ) -> Iterator[list[str]]:
-    """Yield the references of rows from the values of their column; bad rows are left out, or raise."""
+    """Yield the references of rows from the values of their column.
+
+    Bad rows are left out, or raise.
+    """
     column = Column((name,), "reference", may_hold_lists=True)
     for number, value in enumerate(values, first):
         try:

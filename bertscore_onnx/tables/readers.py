@@ -1,4 +1,7 @@
-"""Reads tables in TSV, CSV, JSON lines and Parquet row by row; a few rows are in memory at a time."""
+"""Reads tables in TSV, CSV, JSON lines and Parquet row by row.
+
+A few rows are in memory at a time.
+"""
 
 import csv
 import json
@@ -42,7 +45,9 @@ Row = tuple[str, Record]
 """The place of a row, such as `pairs.tsv, line 3`, and its values."""
 
 RawRow = Any
-"""A row as the file has it: its text without the line end, or in Parquet a batch and the number of its row."""
+"""A row as the file has it: its text without the line end, or in Parquet a batch and the number of
+its row.
+"""
 
 
 class TableReader(ABC):
@@ -68,12 +73,19 @@ class TableReader(ABC):
         """Yield the rows."""
 
     def texts(self, columns: Sequence[Column]) -> Iterator[list[str]]:
-        """Yield the texts of some columns, row by row; raise InputError if one is missing, or holds no texts."""
+        """Yield the texts of some columns, row by row.
+
+        Raise InputError if one is missing, or holds no texts.
+        """
         return (texts for texts, _ in self.rows(columns, keeps_rows=False))
 
     @abstractmethod
-    def rows(self, columns: Sequence[Column], *, keeps_rows: bool = True) -> Iterator[tuple[list[str], RawRow]]:
-        """Yield the texts of some columns, as `texts` does, each with its row as the file has it if rows are kept."""
+    def rows(
+        self, columns: Sequence[Column], *, keeps_rows: bool = True
+    ) -> Iterator[tuple[list[str], RawRow]]:
+        """Yield the texts of some columns, as `texts` does, each with its row as the file has it if
+        rows are kept.
+        """
 
     @abstractmethod
     def record_of(self, row: RawRow) -> Record:
@@ -88,9 +100,12 @@ def open_table(
     added: Collection[str] = (),
     keep_faults: bool = False,
 ) -> TableReader:
-    """Open a table; Parquet needs a seekable source. InputError is raised if it has a column that is to be added.
+    """Open a table.
 
-    With `keep_faults` the records of text formats have an `UnreadableRow` for a row that cannot be read.
+    Parquet needs a seekable source. InputError is raised if it has a column that is to be added.
+
+    With `keep_faults` the records of text formats have an `UnreadableRow` for a row that cannot be
+    read.
     """
     if table_format == "jsonl":
         return JsonLinesReader(source, added, keep_faults)
@@ -107,7 +122,9 @@ MAX_BATCH_SIZE = 8_000_000
 
 
 def read_batches(table: TableReader, max_rows: int, max_size: int) -> Iterator[list[Record]]:
-    """Yield the rows in batches of at most `max_rows`, and of about `max_size` characters if there are several rows."""
+    """Yield the rows in batches of at most `max_rows`, and of about `max_size` characters if there
+    are several rows.
+    """
     batch: list[Record] = []
     start = table.size
     for _, record in table.records():
@@ -120,7 +137,10 @@ def read_batches(table: TableReader, max_rows: int, max_size: int) -> Iterator[l
 
 
 def read_whole(table: TableReader) -> list[Row]:
-    """Return all rows; raise InputError if they would take more memory than `MAX_HELD_BYTES`."""
+    """Return all rows.
+
+    Raise InputError if they would take more memory than `MAX_HELD_BYTES`.
+    """
     rows = []
     for row in table.records():
         rows.append(row)
@@ -133,7 +153,10 @@ def check_header(names: Sequence[str], place: str) -> None:
     """Raise InputError for a column that occurs again: a row by columns has one value of each."""
     twice = [name for name, number in Counter(names).items() if number > 1]
     if twice:
-        raise InputError(f"{place}: there are {names.count(twice[0])} columns {twice[0]!r}; expected one. Rename them.")
+        raise InputError(
+            f"{place}: there are {names.count(twice[0])} columns {twice[0]!r}; expected one. "
+            "Rename them."
+        )
 
 
 # TSV and CSV.
@@ -158,11 +181,15 @@ class DelimitedReader(TableReader):
         self._parts: list[str] | None = []
         """The lines of the current row, if rows are kept as they stand."""
         expected = f"{'a header and ' if self.has_header else ''}a row of fields for each text"
-        lines = read_lines(source, expected, keep_ends=True, keep_marks=True, keep_faults=keep_faults)
+        lines = read_lines(
+            source, expected, keep_ends=True, keep_marks=True, keep_faults=keep_faults
+        )
         marked = next(lines)
         first = marked.lstrip(BYTE_ORDER_MARK)
         csv.field_size_limit(MAX_LINE_BYTES)  # of the process; it is 131,072 otherwise
-        default = "\t" if table_format == "tsv" else _delimiter_of(first) if self.has_header else ","
+        default = (
+            "\t" if table_format == "tsv" else _delimiter_of(first) if self.has_header else ","
+        )
         self.delimiter = dialect.delimiter or default
         self._fields = self._read(chain([first], lines))
         number, fields = next(self._fields)
@@ -172,7 +199,9 @@ class DelimitedReader(TableReader):
         """The first row as the file has it, without its line end."""
         last = self._parts[-1]
         self.line_end = last[len(last.rstrip("\r\n")) :] or "\n"
-        self.names: list[str] = self._first if self.has_header else [str(n) for n in range(1, len(self._first) + 1)]
+        self.names: list[str] = (
+            self._first if self.has_header else [str(n) for n in range(1, len(self._first) + 1)]
+        )
         if self.has_header:
             self.advice = ", or set header=no in --input-format if the first line is not a header"
         if len(self.names) == 1:
@@ -188,16 +217,22 @@ class DelimitedReader(TableReader):
             place = self._place(number)
             record: Record
             try:
-                record = dict(zip(self.names, self._checked(number, fields, len(self.names)), strict=True))
+                record = dict(
+                    zip(self.names, self._checked(number, fields, len(self.names)), strict=True)
+                )
             except InputError as error:
                 if not self._keep_faults:
                     raise
                 record = UnreadableRow(str(error).removeprefix(place).lstrip(": "))
             yield place, record
 
-    def rows(self, columns: Sequence[Column], *, keeps_rows: bool = True) -> Iterator[tuple[list[str], RawRow]]:
+    def rows(
+        self, columns: Sequence[Column], *, keeps_rows: bool = True
+    ) -> Iterator[tuple[list[str], RawRow]]:
         """Yield the texts of some columns, and the rows."""
-        positions = [self.names.index(column.find(self.names, self.place, self.advice)) for column in columns]
+        positions = [
+            self.names.index(column.find(self.names, self.place, self.advice)) for column in columns
+        ]
         names = [self.names[position] for position in positions]
         if not keeps_rows:
             self._parts = None
@@ -222,27 +257,39 @@ class DelimitedReader(TableReader):
         return "".join(parts) + last.rstrip("\r\n")
 
     def _rows(self) -> "Iterator[tuple[int, _Fields]]":
-        """Yield the number of the line where each row begins, and its fields or its fault, below the header."""
+        """Yield the number of the line where each row begins, and its fields or its fault, below
+        the header.
+        """
         num_fields = len(self.names)
         first = [] if self.has_header else [(1, self._first)]
-        blank = 0  # the first of the blank lines that may end the table; in a single column they are empty texts
+        # the first of the blank lines that may end the table; in a single column they are empty
+        # texts
+        blank = 0
         for number, fields in chain(first, self._fields):
             if not fields and num_fields > 1:
                 blank = blank or number
                 continue
             for line in range(blank or number, number):
-                fault = f"{self._place(line)} is blank; expected {num_fields} fields, as in the first line. Remove it."
+                fault = (
+                    f"{self._place(line)} is blank; expected {num_fields} fields, as in the first "
+                    "line. Remove it."
+                )
                 yield line, InputError(fault)
             blank = 0
             yield number, fields
 
     def _checked(self, number: int, fields: "_Fields", num_fields: int | None) -> list[str]:
-        """Return the fields of a row; raise InputError for a fault, or unless they are as many as given."""
+        """Return the fields of a row.
+
+        Raise InputError for a fault, or unless they are as many as given.
+        """
         if isinstance(fields, InputError):
             raise fields
         fields = fields or [""]
         if num_fields is not None and len(fields) != num_fields:
-            there_are = "there is 1 field" if len(fields) == 1 else f"there are {len(fields)} fields"
+            there_are = (
+                "there is 1 field" if len(fields) == 1 else f"there are {len(fields)} fields"
+            )
             has_marks = self._has_quotes and any('"' in field or "\n" in field for field in fields)
             raise InputError(
                 f"{self._place(number)}: {there_are}; expected {num_fields}, as in the first line."
@@ -254,9 +301,11 @@ class DelimitedReader(TableReader):
         return fields
 
     def _read(self, lines: Iterator[str]) -> "Iterator[tuple[int, _Fields]]":
-        """Yield the number of the line where each row begins, and its fields or its fault; none for a blank line.
+        """Yield the number of the line where each row begins, and its fields or its fault; none for
+        a blank line.
 
-        The row after a fault begins with the next line. A quote that is not closed has no next line.
+        The row after a fault begins with the next line. A quote that is not closed has no next
+        line.
         """
         number = 1
         rows = self._parsed(self._bounded(lines))
@@ -266,7 +315,11 @@ class DelimitedReader(TableReader):
                 fields = next(rows, None)
             except csv.Error as error:
                 is_open = "end of data" in str(error)
-                reason = "a quote is not closed" if is_open else "a character follows the end of a field in quotes"
+                reason = (
+                    "a quote is not closed"
+                    if is_open
+                    else "a character follows the end of a field in quotes"
+                )
                 fields = InputError(f"{self._place(number)}: {reason}.{_QUOTES}")
                 if is_open:
                     raise fields from error
@@ -286,14 +339,17 @@ class DelimitedReader(TableReader):
         )
 
     def _bounded(self, lines: Iterator[str]) -> Iterator[str]:
-        """Yield the lines; the lines of one row may have `MAX_LINE_BYTES` characters together."""
+        """Yield the lines.
+
+        The lines of one row may have `MAX_LINE_BYTES` characters together.
+        """
         for line in lines:
             self._num_lines += 1
             self._num_characters += len(line)
             if self._num_characters - self._row_start > MAX_LINE_BYTES + len("\r\n"):
                 raise InputError(
-                    f"{self._title} has a row of more than {MAX_LINE_BYTES:,} characters, which continues in line "
-                    f"{self._num_lines}. Is a quote not closed?{_QUOTES}"
+                    f"{self._title} has a row of more than {MAX_LINE_BYTES:,} characters, which "
+                    f"continues in line {self._num_lines}. Is a quote not closed?{_QUOTES}"
                 )
             if self._parts is not None:
                 self._parts.append(line)
@@ -304,7 +360,9 @@ class DelimitedReader(TableReader):
 
 
 def _delimiter_of(header: str) -> str:
-    """Return the delimiter that the first line of a CSV shows: a comma, unless that leaves it in one piece."""
+    """Return the delimiter that the first line of a CSV shows: a comma, unless that leaves it in
+    one piece.
+    """
 
     def count(delimiter: str) -> int:
         return len(next(csv.reader([header], delimiter=delimiter), ()))
@@ -313,8 +371,8 @@ def _delimiter_of(header: str) -> str:
 
 
 _QUOTES = (
-    " A field in double quotes has those in it doubled. Where quotes are characters of the texts, set quotes=no in "
-    "--input-format."
+    " A field in double quotes has those in it doubled. Where quotes are characters of the "
+    "texts, set quotes=no in --input-format."
 )
 
 
@@ -336,7 +394,9 @@ class JsonLinesReader(TableReader):
         for place, values, _ in self._rows():
             yield place, values
 
-    def rows(self, columns: Sequence[Column], *, keeps_rows: bool = True) -> Iterator[tuple[list[str], RawRow]]:
+    def rows(
+        self, columns: Sequence[Column], *, keeps_rows: bool = True
+    ) -> Iterator[tuple[list[str], RawRow]]:
         """Yield the texts of some columns, and the rows."""
         for place, values, line in self._rows():
             names = [column.find([*values], place) for column in columns]
@@ -347,7 +407,12 @@ class JsonLinesReader(TableReader):
         return _OBJECTS.decode(row)
 
     def _rows(self) -> Iterator[tuple[str, Record, str]]:
-        lines = read_lines(self._source, "one JSON object per line", may_be_empty=True, keep_faults=self._keep_faults)
+        lines = read_lines(
+            self._source,
+            "one JSON object per line",
+            may_be_empty=True,
+            keep_faults=self._keep_faults,
+        )
         for number, line in enumerate(lines, 1):
             self.size += len(line) + VALUE_BYTES * (line.count(",") + 1)
             if line.strip():
@@ -367,14 +432,20 @@ def _decoded(line: str, place: str) -> Record:
     try:
         values = _OBJECTS.decode(line)
         if line.count(":") > len(values):  # a colon in a text, or a key that occurs again
-            json.loads(line, object_pairs_hook=lambda pairs: unique_keys(pairs, place), parse_int=str)
+            json.loads(
+                line, object_pairs_hook=lambda pairs: unique_keys(pairs, place), parse_int=str
+            )
     except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError) as error:
         fault = utf8_fault(line) or _fault_of_value(line)
         if not fault:
             is_json = isinstance(error, msgspec.ValidationError)
             shown = "" if is_json else f"{shortened(line.strip())!r} is no JSON; "
             fault = f"{shown}expected a JSON object. Write one object per line"
-            fault += "; `jq -c '.[]' FILE > NEW_FILE` does so for an array." if line.lstrip().startswith("[") else "."
+            fault += (
+                "; `jq -c '.[]' FILE > NEW_FILE` does so for an array."
+                if line.lstrip().startswith("[")
+                else "."
+            )
         raise InputError(f"{place}: {fault}") from error
     if values and all(isinstance(value, dict) for value in values.values()):
         raise InputError(
@@ -385,29 +456,45 @@ def _decoded(line: str, place: str) -> Record:
 
 
 def _fault_of_value(line: str) -> str:
-    """Return a sentence on a value that Python's json reads, but other readers do not; empty if there is none."""
+    """Return a sentence on a value that Python's json reads, but other readers do not; empty if
+    there is none.
+    """
     faults = []
 
     def read_number(text: str) -> None:
         try:
             msgspec.json.decode(text)
         except msgspec.MsgspecError:
-            faults.append(f"it holds {shortened(text)}, a number out of range. Write null, or a text.")
+            faults.append(
+                f"it holds {shortened(text)}, a number out of range. Write null, or a text."
+            )
 
     def read_constant(name: str) -> None:
         faults.append(f"it holds {name}, which JSON does not have. Write null.")
 
     try:
-        values = json.loads(line, parse_float=read_number, parse_int=read_number, parse_constant=read_constant)
-        halves = (character for character in json.dumps(values, ensure_ascii=False) if "\ud800" <= character < "\ue000")
-        faults += [f"it holds \\u{ord(half):04x}, half of a pair of surrogates. Remove it." for half in halves]
+        values = json.loads(
+            line, parse_float=read_number, parse_int=read_number, parse_constant=read_constant
+        )
+        halves = (
+            character
+            for character in json.dumps(values, ensure_ascii=False)
+            if "\ud800" <= character < "\ue000"
+        )
+        faults += [
+            f"it holds \\u{ord(half):04x}, half of a pair of surrogates. Remove it."
+            for half in halves
+        ]
     except (ValueError, RecursionError):
         return ""
     return next(iter(faults), "")
 
 
 def unique_keys(pairs: list[tuple[str, object]], place: str) -> Record:
-    """Return the pairs of a JSON object as a dict; raise an InputError for a key that occurs again."""
+    """Return the pairs of a JSON object as a dict.
+
+    Raise an InputError for a key that occurs again.
+    """
     values = dict(pairs)
     if len(values) < len(pairs):
         [(twice, number)] = Counter(key for key, _ in pairs).most_common(1)
@@ -447,7 +534,9 @@ class ParquetReader(TableReader):
         for place, values, _ in self._rows(self.names, self.names):
             yield place, dict(zip(self.names, values, strict=True))
 
-    def rows(self, columns: Sequence[Column], *, keeps_rows: bool = True) -> Iterator[tuple[list[str], RawRow]]:
+    def rows(
+        self, columns: Sequence[Column], *, keeps_rows: bool = True
+    ) -> Iterator[tuple[list[str], RawRow]]:
         """Yield the texts of some columns, and the rows."""
         names = find_texts(self.schema, columns, self.place)
         for place, values, row in self._rows(names, self.names if keeps_rows else names):
@@ -459,7 +548,9 @@ class ParquetReader(TableReader):
         [record] = batch.slice(position, 1).to_pylist()
         return dict(record)
 
-    def _rows(self, names: Sequence[str], kept: Sequence[str]) -> Iterator[tuple[str, tuple[object, ...], RawRow]]:
+    def _rows(
+        self, names: Sequence[str], kept: Sequence[str]
+    ) -> Iterator[tuple[str, tuple[object, ...], RawRow]]:
         """Yield the values of some columns, row by row, and each row with the columns to keep."""
         with parquet_errors(self._progress):
             for batch in self._batches(kept):
@@ -471,7 +562,9 @@ class ParquetReader(TableReader):
     def _batches(self, names: Sequence[str]) -> Iterator["pyarrow.RecordBatch"]:
         for group in range(self._file.metadata.num_row_groups):
             size = rows_at_once(self._file, group, names, _ROWS_AT_ONCE)
-            for batch in self._file.iter_batches(size, row_groups=[group], columns=names, use_threads=False):
+            for batch in self._file.iter_batches(
+                size, row_groups=[group], columns=names, use_threads=False
+            ):
                 check_row_sizes(batch, self.place, self._num_read)
                 self.size += batch.nbytes + VALUE_BYTES * batch.num_rows * batch.num_columns
                 yield batch
@@ -481,35 +574,56 @@ class ParquetReader(TableReader):
 
 
 def open_parquet(file: object, **options: object) -> "parquet.ParquetFile":
-    """Open a path or a file; without these two settings it would read a whole row group at a time."""
+    """Open a path or a file.
+
+    Without these two settings it would read a whole row group at a time.
+    """
     from pyarrow import parquet
 
     return parquet.ParquetFile(file, buffer_size=1_000_000, pre_buffer=False, **options)
 
 
 def rows_at_once(file: "parquet.ParquetFile", group: int, names: Sequence[str], most: int) -> int:
-    """Return how many rows of a row group to decode at a time: `most`, or fewer where the named columns are large."""
+    """Return how many rows of a row group to decode at a time: `most`, or fewer where the named
+    columns are large.
+    """
     metadata = file.metadata.row_group(group)
     chunks = [metadata.column(position) for position in range(metadata.num_columns)]
     starts = tuple(f"{name}." for name in names)
-    size = sum(chunk.total_uncompressed_size for chunk in chunks if f"{chunk.path_in_schema}.".startswith(starts))
+    size = sum(
+        chunk.total_uncompressed_size
+        for chunk in chunks
+        if f"{chunk.path_in_schema}.".startswith(starts)
+    )
     num_rows = metadata.num_rows
     return max(1, min(most, MAX_DECODED_BYTES * num_rows // max(size, 1)))
 
 
 def check_row_sizes(batch: "pyarrow.RecordBatch", title: str, num_read: int) -> None:
-    """Raise InputError if a row has more than `MAX_LINE_BYTES` characters; `num_read` rows are before the batch."""
+    """Raise InputError if a row has more than `MAX_LINE_BYTES` characters.
+
+    `num_read` rows are before the batch.
+    """
     if batch.nbytes <= MAX_LINE_BYTES:
         return
-    for row, values in enumerate(zip(*(column.to_pylist() for column in batch.columns), strict=True), num_read + 1):
+    for row, values in enumerate(
+        zip(*(column.to_pylist() for column in batch.columns), strict=True), num_read + 1
+    ):
         if sum(map(_size, values)) > MAX_LINE_BYTES:
             raise InputError(
-                f"{title} has more than {MAX_LINE_BYTES:,} bytes in row {row}; texts of that size are not scored."
+                f"{title} has more than {MAX_LINE_BYTES:,} bytes in row {row}; texts of that size "
+                "are not scored."
             )
 
 
 def _size(value: object) -> int:
-    return len(value) if isinstance(value, str | bytes) else sum(map(_size, value)) if isinstance(value, list) else 0
+    return (
+        len(value)
+        if isinstance(value, str | bytes)
+        else sum(map(_size, value))
+        if isinstance(value, list)
+        else 0
+    )
 
 
 @contextmanager
@@ -521,12 +635,16 @@ def parquet_errors(place: Callable[[], str]) -> Iterator[None]:
         yield
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(
-            f"{place()} cannot be read as Parquet: it is damaged, or in another format. Write or copy it again."
+            f"{place()} cannot be read as Parquet: it is damaged, or in another format. Write or "
+            "copy it again."
         ) from error
 
 
 def find_texts(schema: "pyarrow.Schema", columns: Sequence[Column], title: str) -> list[str]:
-    """Return the names of some columns in a schema; raise InputError if one is missing, or not of texts."""
+    """Return the names of some columns in a schema.
+
+    Raise InputError if one is missing, or not of texts.
+    """
     names = [column.find(schema.names, title) for column in columns]
     for column, name in zip(columns, names, strict=True):
         _check_type(schema.field(name).type, column, name, title)
@@ -537,7 +655,13 @@ def _check_type(kind: "pyarrow.DataType", column: Column, name: str, title: str)
     from pyarrow import types
 
     item = kind
-    lists = types.is_list, types.is_large_list, types.is_fixed_size_list, types.is_list_view, types.is_large_list_view
+    lists = (
+        types.is_list,
+        types.is_large_list,
+        types.is_fixed_size_list,
+        types.is_list_view,
+        types.is_large_list_view,
+    )
     if column.may_hold_lists and any(is_kind(item) for is_kind in lists):
         item = item.value_type
     if types.is_dictionary(item):

@@ -34,7 +34,10 @@ _OF_SUFFIX: dict[str, InputFormat] = {
 
 
 def format_of(name: str) -> InputFormat:
-    """Return the format that a file's suffix names, without a final `.gz`; text if it names none."""
+    """Return the format that a file's suffix names, without a final `.gz`.
+
+    Text if it names none.
+    """
     return _OF_SUFFIX.get(PurePath(name.lower().removesuffix(".gz")).suffix, "text")
 
 
@@ -50,12 +53,19 @@ _MARKED = {
 
 
 def refuse_other_formats(name: str) -> None:
-    """Raise InputError for a file with the suffix of a spreadsheet, or of texts with marks that would be scored."""
+    """Raise InputError for a file with the suffix of a spreadsheet, or of texts with marks that
+    would be scored.
+    """
     suffix = PurePath(name.lower().removesuffix(".gz")).suffix
     if suffix in (".xlsx", ".xlsm", ".xls", ".ods"):
-        raise InputError(f"{name} is a spreadsheet; expected text or a table. Save its table as CSV in UTF-8.")
+        raise InputError(
+            f"{name} is a spreadsheet; expected text or a table. Save its table as CSV in UTF-8."
+        )
     if suffix in _MARKED:
-        raise InputError(f"{name} holds {_MARKED[suffix]}; expected text. Write its texts into a file, one a line.")
+        raise InputError(
+            f"{name} holds {_MARKED[suffix]}; expected text. Write its texts into a file, one a "
+            "line."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,21 +73,32 @@ class Dialect:
     """The format of files, and how the rows of a TSV or CSV are written."""
 
     has_header: bool = True
-    """Whether the first row has the names of the columns, which are called 1, 2, and so on otherwise."""
+    """Whether the first row has the names of the columns, which are called 1, 2, and so on
+    otherwise.
+    """
 
     has_quotes: bool = True
-    """Whether a field may be in double quotes, with inner quotes doubled; otherwise quotes are ordinary characters."""
+    """Whether a field may be in double quotes, with inner quotes doubled; otherwise quotes are
+    ordinary characters.
+    """
 
     delimiter: str | None = None
-    """The character between fields; None for a tab in TSV, and in CSV for the delimiter of the header."""
+    """The character between fields; None for a tab in TSV, and in CSV for the delimiter of the
+    header.
+    """
 
     format: InputFormat | None = None
     """None for the format that the name of each file shows."""
 
     def __post_init__(self) -> None:
-        """Raise InputError if the delimiter is not one character, or a character that ends or quotes fields."""
+        """Raise InputError if the delimiter is not one character, or a character that ends or
+        quotes fields.
+        """
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
-            raise InputError(f"The delimiter is {self.delimiter!r}; expected one character, such as ';', or a tab.")
+            raise InputError(
+                f"The delimiter is {self.delimiter!r}; expected one character, such as ';', or a "
+                "tab."
+            )
 
     @property
     def has_settings(self) -> bool:
@@ -91,7 +112,9 @@ DEFAULT_DIALECT = Dialect()
 STANDARD_INPUT = "-"
 
 MAX_SPOOLED_BYTES = 10_000_000_000
-"""The longest pipe that is copied to a temporary file, so that an endless pipe cannot fill the disk."""
+"""The longest pipe that is copied to a temporary file, so that an endless pipe cannot fill the
+disk.
+"""
 
 _COPIED_AT_ONCE = 1_000_000
 
@@ -115,7 +138,10 @@ class Source:
         return self._file
 
     def decompressed(self) -> BufferedIOBase:
-        """Return the bytes of the file, decompressed if they are gzip; raise InputError for UTF-16."""
+        """Return the bytes of the file, decompressed if they are gzip.
+
+        Raise InputError for UTF-16.
+        """
         head, file = _look_ahead(self.raw())
         if head.startswith(b"\x1f\x8b"):
             head, file = _look_ahead(_Decompressed(file, self.title))
@@ -124,9 +150,18 @@ class Source:
 
 
 @contextmanager
-def open_source(name: str, *, title: str | None = None, to_read_again: bool = False) -> Iterator[Source]:
-    """Open a file, or standard input, which stays open; spool a pipe to a temporary file if it is `to_read_again`."""
-    with nullcontext(cast(BufferedIOBase, sys.stdin.buffer)) if name == STANDARD_INPUT else _open(name) as file:
+def open_source(
+    name: str, *, title: str | None = None, to_read_again: bool = False
+) -> Iterator[Source]:
+    """Open a file, or standard input, which stays open.
+
+    Spool a pipe to a temporary file if it is `to_read_again`.
+    """
+    with (
+        nullcontext(cast(BufferedIOBase, sys.stdin.buffer))
+        if name == STANDARD_INPUT
+        else _open(name) as file
+    ):
         if to_read_again and not _is_seekable(file):
             with TemporaryFile() as spool:
                 _copy_pipe(file, spool, title or name)
@@ -136,12 +171,16 @@ def open_source(name: str, *, title: str | None = None, to_read_again: bool = Fa
 
 
 def _copy_pipe(file: BufferedIOBase, spool: BinaryIO, title: str) -> None:
-    """Copy a pipe to a temporary file; raise InputError if it has more bytes than `MAX_SPOOLED_BYTES`."""
+    """Copy a pipe to a temporary file.
+
+    Raise InputError if it has more bytes than `MAX_SPOOLED_BYTES`.
+    """
     while part := file.read1(_COPIED_AT_ONCE):
         if spool.tell() + len(part) > MAX_SPOOLED_BYTES:
             raise InputError(
-                f"{'Standard input' if title == STANDARD_INPUT else title} is a pipe of more than the "
-                f"{MAX_SPOOLED_BYTES:,} bytes that are copied to be read again. Write it to a file, and give its name."
+                f"{'Standard input' if title == STANDARD_INPUT else title} is a pipe of more than "
+                f"the {MAX_SPOOLED_BYTES:,} bytes that are copied to be read again. Write it to a "
+                "file, and give its name."
             )
         spool.write(part)
     spool.seek(0)
@@ -157,12 +196,13 @@ def _open(name: str) -> BufferedIOBase:
     except OSError as error:
         if " " in name and not os.path.exists(name):
             raise InputError(
-                f"There is no file {name!r}; expected the name of a file of texts, one per line. To score "
-                "a single text, pipe it in: `echo 'A text.' | bertscore-onnx score -c - -r FILE ...`."
+                f"There is no file {name!r}; expected the name of a file of texts, one per line. "
+                "To score a single text, pipe it in: `echo 'A text.' | bertscore-onnx score -c - "
+                "-r FILE ...`."
             ) from error
         raise InputError(
-            f"Cannot read {name!r} ({error.strerror}); expected a readable file, or - for standard input. Check the "
-            "name and its permissions."
+            f"Cannot read {name!r} ({error.strerror}); expected a readable file, or - for "
+            "standard input. Check the name and its permissions."
         ) from error
 
 
@@ -174,7 +214,8 @@ HEAD_BYTES = 4
 def _look_ahead(file: BufferedIOBase) -> tuple[bytes, BufferedIOBase]:
     """Return the first bytes, up to the first line end, and the whole file.
 
-    `BufferedReader.peek` does not do: it returns the first byte alone if a pipe delivers that first.
+    `BufferedReader.peek` does not do: it returns the first byte alone if a pipe delivers that
+    first.
     """
     head = b""
     while len(head) < HEAD_BYTES and b"\n" not in head:  # a line must not wait for the next one
@@ -213,21 +254,25 @@ class _Decompressed(gzip.GzipFile):
             return super().read1(size)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise InputError(
-                f"{self._title} is compressed with gzip and damaged. `gzip -t FILE` checks it; copy or compress "
-                "it again."
+                f"{self._title} is compressed with gzip and damaged. `gzip -t FILE` checks it; "
+                "copy or compress it again."
             ) from error
 
 
 def _refuse_other_formats(head: bytes, title: str) -> None:
-    """Raise InputError, with the way to convert it, for a file that is no text, or in UTF-16 (UTF-8 with zeros)."""
+    """Raise InputError, with the way to convert it, for a file that is no text, or in UTF-16 (UTF-8
+    with zeros).
+    """
     for start, (kind, remedy) in _NO_TEXTS.items():
         if head.startswith(start):
-            raise InputError(f"{title} is {kind}; expected text in UTF-8, or that compressed with gzip. {remedy}")
+            raise InputError(
+                f"{title} is {kind}; expected text in UTF-8, or that compressed with gzip. {remedy}"
+            )
     for pattern, encoding in _UTF_16.items():
         if re.match(pattern, head, re.DOTALL):
             raise InputError(
-                f"{title} is in UTF-16; expected text in UTF-8. Convert it first, for example `iconv -f {encoding} -t "
-                "UTF-8 FILE > NEW_FILE`."
+                f"{title} is in UTF-16; expected text in UTF-8. Convert it first, for example "
+                f"`iconv -f {encoding} -t UTF-8 FILE > NEW_FILE`."
             )
 
 
@@ -238,7 +283,10 @@ _NO_TEXTS = {
     b"(\xb5/\xfd": ("compressed with zstd", _UNPACK.format("zstd")),
     b"\x04\x22M\x18": ("compressed with lz4", _UNPACK.format("lz4")),
     b"7z\xbc\xaf": ("an archive of 7-Zip", "Unpack it first."),
-    b"PK\x03\x04": ("an Excel file (.xlsx), or another zip archive", "Save it as CSV in UTF-8, or unpack it first."),
+    b"PK\x03\x04": (
+        "an Excel file (.xlsx), or another zip archive",
+        "Save it as CSV in UTF-8, or unpack it first.",
+    ),
     b"\xd0\xcf\x11\xe0": ("an Excel file (.xls)", "Save it as CSV in UTF-8."),
     b"%PDF": ("a PDF", "Write its text, one per line, to a file."),
     b"PAR1": ("in Parquet", "Name it .parquet, or add --input-format parquet."),
@@ -265,8 +313,13 @@ VALUE_BYTES = 100
 """About the memory of a value in a row beside its characters."""
 
 
-def read_whole_rows(rows: Iterable[Row], title: str, texts_of: Callable[[Row], Sequence[str]]) -> list[Row]:
-    """Return all rows; raise InputError if their texts would take more memory than `MAX_HELD_BYTES`."""
+def read_whole_rows(
+    rows: Iterable[Row], title: str, texts_of: Callable[[Row], Sequence[str]]
+) -> list[Row]:
+    """Return all rows.
+
+    Raise InputError if their texts would take more memory than `MAX_HELD_BYTES`.
+    """
     kept, size = [], 0
     for row in rows:
         kept.append(row)
@@ -279,14 +332,20 @@ def read_whole_rows(rows: Iterable[Row], title: str, texts_of: Callable[[Row], S
 
 def too_long(title: str) -> InputError:
     """Return the error for a file that is too large to be read at once."""
-    return InputError(f"{title} has rows for more than the {MAX_HELD_BYTES:,} bytes of memory that may be used.")
+    return InputError(
+        f"{title} has rows for more than the {MAX_HELD_BYTES:,} bytes of memory that may be used."
+    )
 
 
 BYTE_ORDER_MARK = "\ufeff"
-"""Dropped at the start of a file, where some editors write one, and some programs another before it."""
+"""Dropped at the start of a file, where some editors write one, and some programs another before
+it.
+"""
 
 _BYTES = "latin-1"
-"""An encoding with a character for every byte: Python finds the line ends, and offsets count bytes."""
+"""An encoding with a character for every byte: Python finds the line ends, and offsets count
+bytes.
+"""
 
 
 def read_lines(
@@ -298,12 +357,15 @@ def read_lines(
     may_be_empty: bool = False,
     keep_faults: bool = False,
 ) -> Iterator[str]:
-    r"""Yield the decoded lines; from the first line on each time, if the source is seekable.
+    r"""Yield the decoded lines.
 
-    Lines end at \n, \r\n or \r, as Python's universal newlines do, and nowhere else; the last end makes no extra
-    line. Byte order marks at the start are dropped, or kept. InputError, with the `expected` content, is
-    raised for a line that is not UTF-8 or longer than `MAX_LINE_BYTES`, and for a file without lines unless it
-    `may_be_empty`. With `keep_faults` lines may have bytes that are not UTF-8, which `utf8_fault` finds.
+    From the first line on each time, if the source is seekable.
+
+    Lines end at \n, \r\n or \r, as Python's universal newlines do, and nowhere else; the last end
+    makes no extra line. Byte order marks at the start are dropped, or kept. InputError, with the
+    `expected` content, is raised for a line that is not UTF-8 or longer than `MAX_LINE_BYTES`, and
+    for a file without lines unless it `may_be_empty`. With `keep_faults` lines may have bytes that
+    are not UTF-8, which `utf8_fault` finds.
     """
     raw_lines = _raw_lines(source)
     first = next(raw_lines, b"")
@@ -316,23 +378,29 @@ def read_lines(
         content = raw.rstrip(b"\r\n")
         if len(content) > MAX_LINE_BYTES:
             raise InputError(
-                f"{source.title} has more than {MAX_LINE_BYTES:,} bytes in line {number}; expected {expected}, "
+                f"{source.title} has more than {MAX_LINE_BYTES:,} bytes in line {number}; "
+                f"expected {expected}, "
                 r"with lines that end in \n, \r\n or \r."
             )
         try:
-            line = (raw if keep_ends else content).decode(errors="surrogateescape" if keep_faults else "strict")
+            line = (raw if keep_ends else content).decode(
+                errors="surrogateescape" if keep_faults else "strict"
+            )
         except UnicodeDecodeError as error:
             raise InputError(
-                f"{source.title} is not UTF-8: line {number} has the byte 0x{content[error.start]:02X} at offset "
-                f"{offset + error.start}. Convert it first, for example `iconv -f WINDOWS-1252 -t UTF-8 FILE > "
-                "NEW_FILE`."
+                f"{source.title} is not UTF-8: line {number} has the byte "
+                f"0x{content[error.start]:02X} at offset {offset + error.start}. Convert it "
+                "first, for example `iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW_FILE`."
             ) from error
         yield line if offset or keep_marks else line.lstrip(BYTE_ORDER_MARK)
         offset += len(raw)
 
 
 def utf8_fault(text: str) -> str:
-    """Return what is wrong with a text of `read_lines` that keeps faults; empty if it is UTF-8."""
+    """Return what is wrong with a text of `read_lines` that keeps faults.
+
+    Empty if it is UTF-8.
+    """
     try:
         text.encode()
     except UnicodeEncodeError as error:

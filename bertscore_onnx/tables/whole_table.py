@@ -1,4 +1,6 @@
-"""Tables that are held whole, from a file or a data frame, whose columns are read as texts, names or numbers."""
+"""Tables that are held whole, from a file or a data frame, whose columns are read as texts, names
+or numbers.
+"""
 
 import math
 import re
@@ -14,7 +16,13 @@ from bertscore_onnx.errors import Argument, InputError, shortened
 from bertscore_onnx.tables.batches import adapt
 from bertscore_onnx.tables.columns import Column, is_null, number_text
 from bertscore_onnx.tables.readers import Row, open_table, read_whole
-from bertscore_onnx.tables.sources import DEFAULT_DIALECT, Dialect, format_of, open_source, refuse_other_formats
+from bertscore_onnx.tables.sources import (
+    DEFAULT_DIALECT,
+    Dialect,
+    format_of,
+    open_source,
+    refuse_other_formats,
+)
 
 _ABSENT = object()
 
@@ -37,21 +45,32 @@ class WholeTable:
 
     @classmethod
     def of_frame(cls, frame: Any, title: str) -> "WholeTable":
-        """Return the rows of a data frame, or of a mapping of columns, in any form that `adapt` knows.
+        """Return the rows of a data frame, or of a mapping of columns, in any form that `adapt`
+        knows.
 
-        InputError is raised if the columns have different numbers of values; InputTypeError for anything else.
+        InputError is raised if the columns have different numbers of values; InputTypeError for
+        anything else.
         """
-        index = [name for name in getattr(getattr(frame, "index", None), "names", ()) if name is not None]
+        index = [
+            name for name in getattr(getattr(frame, "index", None), "names", ()) if name is not None
+        ]
         has_index = bool(index) and not {*index} & {*frame.columns}  # pandas may hold the ids there
         batch = adapt(frame.reset_index() if has_index else frame, title)
         columns = [batch.values(name) for name in batch.names]
         names = [str(name) for name in batch.names]
         for name in names:
             if names.count(name) > 1:
-                raise InputError(f"{title}: there are {names.count(name)} columns {name!r}; expected one.")
+                raise InputError(
+                    f"{title}: there are {names.count(name)} columns {name!r}; expected one."
+                )
         if len({*map(len, columns)}) > 1:
-            counts = ", ".join(f"{len(values)} for {name}" for name, values in zip(names, columns, strict=True))
-            raise InputError(f"{title}: the columns have different numbers of values: {counts}. Give each a value.")
+            counts = ", ".join(
+                f"{len(values)} for {name}" for name, values in zip(names, columns, strict=True)
+            )
+            raise InputError(
+                f"{title}: the columns have different numbers of values: {counts}. Give each a "
+                "value."
+            )
         rows = [
             (f"{title}, row {number}", dict(zip(names, values, strict=True)))
             for number, values in enumerate(zip(*columns, strict=True))
@@ -69,7 +88,10 @@ class WholeTable:
         return self._rows[row][0]
 
     def find(self, names: str | Iterable[str], option: str | Argument, advice: str = "") -> str:
-        """Return the first of the possible names of a column that the table has; raise InputError if it has none."""
+        """Return the first of the possible names of a column that the table has.
+
+        Raise InputError if it has none.
+        """
         alternatives = (names,) if isinstance(names, str) else tuple(names)
         return Column(alternatives, option).find(self.names, self.title, advice)
 
@@ -86,45 +108,72 @@ class WholeTable:
         return any(isinstance(value, list | dict | np.ndarray) for value in self.values(column))
 
     def shown(self, column: str) -> str:
-        """Return the name of a column as messages show it, with a word if it holds lists or objects."""
+        """Return the name of a column as messages show it, with a word if it holds lists or
+        objects.
+        """
         return f"{column} (nested)" if self.is_nested(column) else column
 
     def content(self, column: str) -> set[Literal["numbers", "texts", "blanks"]]:
-        """Return the kinds of values in a column; blanks are texts such as "" and "NA", and nulls are of no kind."""
+        """Return the kinds of values in a column.
+
+        Blanks are texts such as "" and "NA", and nulls are of no kind.
+        """
         return {
-            "numbers" if _as_number(value) is not None else "blanks" if is_null(value, "number") else "texts"
+            "numbers"
+            if _as_number(value) is not None
+            else "blanks"
+            if is_null(value, "number")
+            else "texts"
             for value in self.values(column)
             if not is_null(value)
         }
 
     def texts(self, column: str) -> list[str]:
-        """Return the texts of a column; raise InputError if a value is missing, or is not a text."""
+        """Return the texts of a column.
+
+        Raise InputError if a value is missing, or is not a text.
+        """
         texts = Column((column,), "")
         return [self._checked(texts, row)[0] for row in range(len(self))]
 
     def lists(self, column: str, *, may_be_empty: bool = False) -> list[list[str]]:
-        """Return the texts of a column whose values may be lists; a single text is a list of one.
+        """Return the texts of a column whose values may be lists.
 
-        InputError is raised if a value is missing or holds anything else, or is an empty list that may not be.
+        A single text is a list of one.
+
+        InputError is raised if a value is missing or holds anything else, or is an empty list that
+        may not be.
         """
         texts = Column((column,), "", may_hold_lists=True, may_be_empty=may_be_empty)
         return [self._checked(texts, row) for row in range(len(self))]
 
-    def without_nulls(self, column: str, *, are_texts: bool = False) -> tuple["WholeTable", list[int]]:
+    def without_nulls(
+        self, column: str, *, are_texts: bool = False
+    ) -> tuple["WholeTable", list[int]]:
         """Return the rows that have a value in a column, and their positions among all rows.
 
-        A blank value counts as null, as CSV has no other, unless it is one of texts, where it is an empty text.
+        A blank value counts as null, as CSV has no other, unless it is one of texts, where it is an
+        empty text.
         """
         kind: Literal["text", "name"] = "text" if are_texts else "name"
-        rows = [row for row, (_, values) in enumerate(self._rows) if not is_null(values.get(column), kind)]
+        rows = [
+            row
+            for row, (_, values) in enumerate(self._rows)
+            if not is_null(values.get(column), kind)
+        ]
         return WholeTable(self.title, self.names, [self._rows[row] for row in rows]), rows
 
     def keys(self, column: str) -> list[str]:
-        """Return names, such as systems' names; raise InputError unless they are texts or whole numbers."""
+        """Return names, such as systems' names.
+
+        Raise InputError unless they are texts or whole numbers.
+        """
         return [self._key(column, row) for row in range(len(self))]
 
     def numbers(self, column: str) -> NDArray[np.float64]:
-        """Return the numbers of a column, (rows,): 1 for true, 0 for false; NaN for an empty value, null, NA or NaN.
+        """Return the numbers of a column, (rows,): 1 for true, 0 for false.
+
+        NaN for an empty value, null, NA or NaN.
 
         InputError is raised if a value is anything else than a finite number.
         """
@@ -144,7 +193,9 @@ class WholeTable:
         place, values = self._rows[row]
         value = values.get(column, _ABSENT)
         if value is _ABSENT:
-            raise InputError(f"{place}: there is no {column!r} here, which other rows have. Add it.")
+            raise InputError(
+                f"{place}: there is no {column!r} here, which other rows have. Add it."
+            )
         return value
 
     def _checked(self, column: Column, row: int) -> list[str]:
@@ -153,14 +204,16 @@ class WholeTable:
 
     def _key(self, column: str, row: int) -> str:
         value = self._value(column, row)
-        if isinstance(value, float) and value.is_integer():  # a frame with a missing value has no integers
+        # a frame with a missing value has no integers
+        if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
         if isinstance(value, str) and value.strip():
             return value
         raise InputError(
-            f"{self.place(row)}: the column {column!r} holds {value!r}; expected a name, or a whole number."
+            f"{self.place(row)}: the column {column!r} holds {value!r}; expected a name, or a "
+            "whole number."
         )
 
     def _number(self, column: str, row: int) -> float:
@@ -171,15 +224,22 @@ class WholeTable:
         if number is not None:
             return number
         shown = shortened(value) if isinstance(value, str) else value
-        advice = " Write decimals with a point." if re.fullmatch(r"\s*[+-]?\d*,\d+\s*", str(value)) else ""
+        advice = (
+            " Write decimals with a point."
+            if re.fullmatch(r"\s*[+-]?\d*,\d+\s*", str(value))
+            else ""
+        )
         raise InputError(
-            f"{self.place(row)}: the column {column!r} holds {shown!r}; expected a number, or nothing where there is "
-            f"none.{advice}"
+            f"{self.place(row)}: the column {column!r} holds {shown!r}; expected a number, or "
+            f"nothing where there is none.{advice}"
         )
 
 
 def row_labels(values: object) -> list[Hashable] | None:
-    """Return the index of the rows of a series or a data frame of pandas; None for anything else."""
+    """Return the index of the rows of a series or a data frame of pandas.
+
+    None for anything else.
+    """
     index: Any = getattr(values, "index", None)
     return index.tolist() if hasattr(index, "tolist") else None
 
@@ -188,7 +248,10 @@ _TRUTH = {"true": 1.0, "false": 0.0}
 
 
 def _as_number(value: object) -> float | None:
-    """Return a finite number, 1 for true and 0 for false; None for anything else."""
+    """Return a finite number, 1 for true and 0 for false.
+
+    None for anything else.
+    """
     if isinstance(value, np.generic):
         value = value.item()
     if not isinstance(value, int | float | str):
@@ -210,13 +273,18 @@ _COUNTER = re.compile(
     "(?i:attempt|batch|epoch|fold|id|idx|index|iter|iteration|line|no|nr|num|number|offset|position|row|run|seed|shard"
     "|step|timestamp|trial|turn|year)[^A-Za-z]*$"
 )
-"""The end of the name of a column that counts, if it has whole numbers: `global_step`, `trainTrialIndex`."""
+"""The end of the name of a column that counts, if it has whole numbers: `global_step`,
+`trainTrialIndex`.
+"""
 
 
 def may_be_scores(name: str, tables: Sequence[WholeTable]) -> bool:
-    """Return whether a column may have scores: numbers that are no constant of each table, and do not count."""
+    """Return whether a column may have scores: numbers that are no constant of each table, and do
+    not count.
+    """
     kinds = set().union(*(table.content(name) for table in tables))
-    if "numbers" not in kinds or "texts" in kinds:  # a text among numbers is an error that names the row
+    # a text among numbers is an error that names the row
+    if "numbers" not in kinds or "texts" in kinds:
         return "numbers" in kinds
     columns = [table.numbers(name) for table in tables]
     columns = [numbers[~np.isnan(numbers)] for numbers in columns]
@@ -227,7 +295,9 @@ def may_be_scores(name: str, tables: Sequence[WholeTable]) -> bool:
         return True
     if _COUNTER.search(name):
         return False
-    if any(number > 0.8 * len(numbers) for number, numbers in zip(num_values, columns, strict=True)):
+    if any(
+        number > 0.8 * len(numbers) for number, numbers in zip(num_values, columns, strict=True)
+    ):
         return False
     first, *others = columns
     rises = (np.diff(first) >= 0) | (first[1:] == first[0])  # or begins again
@@ -239,10 +309,13 @@ def may_be_scores(name: str, tables: Sequence[WholeTable]) -> bool:
 
 
 def read_table(name: str, dialect: Dialect = DEFAULT_DIALECT) -> WholeTable:
-    """Read a file, or `-` for standard input, to its end as a table; raise InputError if it has no rows.
+    """Read a file, or `-` for standard input, to its end as a table.
 
-    The format is by default the suffix's. If a TSV may have quotes, it is found out whether it does: double
-    quotes are ordinary characters if the file cannot be read with quotes, or has a row in each line only without.
+    Raise InputError if it has no rows.
+
+    The format is by default the suffix's. If a TSV may have quotes, it is found out whether it
+    does: double quotes are ordinary characters if the file cannot be read with quotes, or has a row
+    in each line only without.
     """
     if Path(name).is_dir():
         raise InputError(f"{name!r} is a folder; expected a table, which is a file.")
@@ -250,15 +323,17 @@ def read_table(name: str, dialect: Dialect = DEFAULT_DIALECT) -> WholeTable:
     table_format = dialect.format or format_of(name)
     if table_format == "text":
         raise InputError(
-            f"{name!r} has no suffix of a table. Name it .tsv, .csv, .jsonl or .parquet, perhaps with .gz after that, "
-            "or add --input-format."
+            f"{name!r} has no suffix of a table. Name it .tsv, .csv, .jsonl or .parquet, perhaps "
+            "with .gz after that, or add --input-format."
         )
     with open_source(name, to_read_again=True) as source:
 
         def read(has_quotes: bool) -> WholeTable:
             reader = open_table(source, table_format, replace(dialect, has_quotes=has_quotes))
             rows = read_whole(reader)
-            names = reader.names or [*dict.fromkeys(column for _, values in rows for column in values)]
+            names = reader.names or [
+                *dict.fromkeys(column for _, values in rows for column in values)
+            ]
             table = WholeTable(source.title, names, rows)
             table.signature = reader.signature
             return table

@@ -1,4 +1,6 @@
-"""Writes the rows of tables beside their scores, as the input has them where the formats are the same."""
+"""Writes the rows of tables beside their scores, as the input has them where the formats are the
+same.
+"""
 
 import csv
 import io
@@ -14,7 +16,14 @@ from bertscore_onnx.scores import Score
 from bertscore_onnx.tables.arrow import array_of
 from bertscore_onnx.tables.batches import SIGNATURE, ScoreColumns
 from bertscore_onnx.tables.columns import BEST, check_free
-from bertscore_onnx.tables.readers import DelimitedReader, JsonLinesReader, ParquetReader, RawRow, Record, TableReader
+from bertscore_onnx.tables.readers import (
+    DelimitedReader,
+    JsonLinesReader,
+    ParquetReader,
+    RawRow,
+    Record,
+    TableReader,
+)
 from bertscore_onnx.tables.sources import InputFormat
 
 if TYPE_CHECKING:
@@ -43,21 +52,33 @@ class RowsToWrite:
         return {"candidate": candidate, "references": references}
 
 
-# Writers of lines turn rows with their scores into text, each with its line end. A row is None where scores are written
-# alone.
+# Writers of lines turn rows with their scores into text, each with its line end. A row is None
+# where scores are written alone.
 
 
 class DelimitedWriter:
-    """Writes TSV or CSV; rows of an input of the same format are copied as they stand."""
+    """Writes TSV or CSV.
+
+    Rows of an input of the same format are copied as they stand.
+    """
 
     head = ""
 
     def __init__(self, rows: RowsToWrite, table_format: InputFormat) -> None:
         table = rows.table if rows.with_texts else None
-        self._source = table if isinstance(table, DelimitedReader) and table.format == table_format else None
+        self._source = (
+            table if isinstance(table, DelimitedReader) and table.format == table_format else None
+        )
         default = "\t" if table_format == "tsv" else ","
-        self._rows, self._delimiter = rows, default if self._source is None else self._source.delimiter
-        texts = ["candidate", "reference"] if rows.table is None else rows.table.names or list(rows.columns)
+        self._rows, self._delimiter = (
+            rows,
+            default if self._source is None else self._source.delimiter,
+        )
+        texts = (
+            ["candidate", "reference"]
+            if rows.table is None
+            else rows.table.names or list(rows.columns)
+        )
         self._names = texts if rows.with_texts else []
         added = delimited(rows.added.names, self._delimiter)
         if self._source is None:
@@ -87,9 +108,12 @@ class DelimitedWriter:
 
 
 def delimited(cells: Sequence[object], delimiter: str) -> str:
-    """Return a row of TSV or CSV without its line end, in quotes where a cell needs them; None is an empty cell."""
+    """Return a row of TSV or CSV without its line end, in quotes where a cell needs them; None is
+    an empty cell.
+    """
     row = io.StringIO()
-    csv.writer(row, delimiter=delimiter, lineterminator="\r\n").writerow(cells)  # so that \r is quoted too
+    # so that \r is quoted too
+    csv.writer(row, delimiter=delimiter, lineterminator="\r\n").writerow(cells)
     return row.getvalue().removesuffix("\r\n")
 
 
@@ -104,7 +128,10 @@ def _cell(value: object) -> str:
 
 
 class JsonWriter:
-    """Writes one JSON object per line; rows of JSON lines are copied as they stand."""
+    """Writes one JSON object per line.
+
+    Rows of JSON lines are copied as they stand.
+    """
 
     head = ""
 
@@ -115,7 +142,9 @@ class JsonWriter:
     def line(self, row: RawRow, score: Score) -> str:
         """Return an object."""
         added = self._rows.added
-        scores = json.dumps(dict(zip(added.names, added.row(score), strict=True)), ensure_ascii=False)
+        scores = json.dumps(
+            dict(zip(added.names, added.row(score), strict=True)), ensure_ascii=False
+        )
         if not self._rows.with_texts:
             return f"{scores}\n"
         if self._source is not None:
@@ -181,7 +210,9 @@ class ParquetWriter:
             columns = [_column_of(records, field) for field in self._source]
         kinds = self._schema.types[len(self._source) :]
         scores = map(pyarrow.array, zip(*self._scores, strict=True), kinds)
-        self._batches.append(pyarrow.RecordBatch.from_arrays([*columns, *scores], schema=self._schema))
+        self._batches.append(
+            pyarrow.RecordBatch.from_arrays([*columns, *scores], schema=self._schema)
+        )
         self._num_bytes += self._batches[-1].nbytes
         self._pending, self._scores = [], []
         if self._num_bytes >= ROW_GROUP_BYTES:
@@ -196,7 +227,10 @@ class ParquetWriter:
 
 
 def source_schema(rows: RowsToWrite) -> "pyarrow.Schema":
-    """Return the columns of the rows in Parquet; columns of TSV and CSV are strings."""
+    """Return the columns of the rows in Parquet.
+
+    Columns of TSV and CSV are strings.
+    """
     import pyarrow
 
     if not rows.with_texts:
@@ -206,7 +240,9 @@ def source_schema(rows: RowsToWrite) -> "pyarrow.Schema":
     if isinstance(rows.table, DelimitedReader):
         return pyarrow.schema([(name, pyarrow.string()) for name in rows.table.names])
     if rows.table is None:
-        return pyarrow.schema({"candidate": pyarrow.string(), "references": pyarrow.list_(pyarrow.string())})
+        return pyarrow.schema(
+            {"candidate": pyarrow.string(), "references": pyarrow.list_(pyarrow.string())}
+        )
     return rows.columns
 
 
@@ -214,6 +250,7 @@ def _column_of(records: Sequence[Record], field: "pyarrow.Field") -> "pyarrow.Ar
     import pyarrow
 
     values = [record.get(field.name) for record in records]
-    if pyarrow.types.is_list(field.type):  # in JSON lines, some rows may have one text, and others a list
+    # in JSON lines, some rows may have one text, and others a list
+    if pyarrow.types.is_list(field.type):
         values = [[value] if isinstance(value, str) else value for value in values]
     return array_of(values, field, "The table")

@@ -1,7 +1,8 @@
 """The budget of what the normalizers and pre-tokenizers of a `tokenizer.json` may do with a text.
 
-The `tokenizers` package runs them in native code, without bounds, and nothing can interrupt it. So what they would do
-with a text is bounded before: by their types and patterns or, if the text is too long for that, by a trial in steps.
+The `tokenizers` package runs them in native code, without bounds, and nothing can interrupt it. So
+what they would do with a text is bounded before: by their types and patterns or, if the text is too
+long for that, by a trial in steps.
 """
 
 import json
@@ -67,7 +68,10 @@ class _Normalizer:
     """The regular expression that it searches for."""
 
     def __call__(self, text: str, most: int) -> str:
-        """Normalise a text; raise a ValueError if it has more than `most` bytes then."""
+        """Normalise a text.
+
+        Raise a ValueError if it has more than `most` bytes then.
+        """
         return normalized_in_pieces(self.native.normalize_str, text, self.growth, most)
 
 
@@ -75,8 +79,13 @@ class Budget:
     """The budget of one tokenizer; threads may share it."""
 
     def __init__(self, normalizer: Any, pre_tokenizer: Any) -> None:
-        """Read two parts of a `tokenizer.json`; raise a ValueError if a short text may exceed the budget."""
-        self._normalizers = [_read_normalizer(stage) for stage in stages_of(normalizer, "normalizers")]
+        """Read two parts of a `tokenizer.json`.
+
+        Raise a ValueError if a short text may exceed the budget.
+        """
+        self._normalizers = [
+            _read_normalizer(stage) for stage in stages_of(normalizer, "normalizers")
+        ]
         self._patterns: list[Pattern] = []
         """Those that search the normalised text."""
 
@@ -90,7 +99,10 @@ class Budget:
                 patterns = self._word_patterns if num_lengthening else self._patterns
                 patterns.append(pattern)
         if num_lengthening > 1:
-            raise ValueError(f"{num_lengthening} of its pre-tokenizers may lengthen words, and at most one is accepted")
+            raise ValueError(
+                f"{num_lengthening} of its pre-tokenizers may lengthen words, and at most one is "
+                "accepted"
+            )
         self.growth: float = math.prod(stage.growth for stage in self._normalizers)
         """The most characters that the normalizers make of one."""
 
@@ -100,15 +112,19 @@ class Budget:
     def _length_without_trial(self) -> float:
         """Return how long a text may be that is within the budget for certain."""
         found = (stage.pattern for stage in self._normalizers)
-        patterns = [pattern for pattern in found if pattern is not None] + self._patterns + self._word_patterns
+        patterns = (
+            [pattern for pattern in found if pattern is not None]
+            + self._patterns
+            + self._word_patterns
+        )
 
         def steps(length: int) -> float:
             return sum(pattern.steps(length, lambda _: length) for pattern in patterns)
 
         if steps(_SHORT) > MAX_STEPS:
             raise ValueError(
-                f"its patterns may take {steps(_SHORT):.0e} steps for a text of {_SHORT:,} characters, and at most "
-                f"{MAX_STEPS:.0e} are accepted"
+                f"its patterns may take {steps(_SHORT):.0e} steps for a text of {_SHORT:,} "
+                f"characters, and at most {MAX_STEPS:.0e} are accepted"
             )
         length = _SHORT
         while patterns and steps(2 * length) <= MAX_STEPS:
@@ -139,8 +155,12 @@ def longest_piece(growth: float) -> int:
     return max(int(MAX_ADDED / 4 / growth), 1)
 
 
-def normalized_in_pieces(normalize: Callable[[str], str], text: str, growth: float, most: int) -> str:
-    """Normalise a text piece by piece; raise a ValueError if it has more than `most` bytes then.
+def normalized_in_pieces(
+    normalize: Callable[[str], str], text: str, growth: float, most: int
+) -> str:
+    """Normalise a text piece by piece.
+
+    Raise a ValueError if it has more than `most` bytes then.
 
     The mark of a space counts as the space.
     """
@@ -159,7 +179,8 @@ def normalized_in_pieces(normalize: Callable[[str], str], text: str, growth: flo
 def _check_steps(steps: float) -> None:
     if steps > MAX_STEPS:
         raise ValueError(
-            f"its patterns may take {steps:.0e} steps to search a text, and at most {MAX_STEPS:.0e} are accepted"
+            f"its patterns may take {steps:.0e} steps to search a text, and at most "
+            f"{MAX_STEPS:.0e} are accepted"
         )
 
 
@@ -170,13 +191,17 @@ def _count_steps(patterns: list[Pattern], text: str) -> float:
 
 
 def _mean_stretch(source: str, text: str) -> float:
-    """Return how many matches of a part of a pattern follow a place of the text, in the mean over places."""
+    """Return how many matches of a part of a pattern follow a place of the text, in the mean over
+    places.
+    """
     marked = Replace(Regex(source), "\0").normalize_str(text)
     return 1 + sum(len(run) ** 2 for run in re.findall("\0+", marked)) / 2 / max(len(text), 1)
 
 
 def stages_of(part: Any, inner: str) -> list[dict[str, Any]]:
-    """Return the stages of a part of a `tokenizer.json`; raise a ValueError if they are too many or too long.
+    """Return the stages of a part of a `tokenizer.json`.
+
+    Raise a ValueError if they are too many or too long.
 
     `inner` is the name of the field in which a sequence has its stages.
     """
@@ -187,8 +212,8 @@ def stages_of(part: Any, inner: str) -> list[dict[str, Any]]:
         for text in _strings({**stage, "precompiled_charsmap": None}):
             if len(text) > LONGEST_STRING:
                 raise ValueError(
-                    f"its {stage['type']} has a string of {len(text):,} characters, and at most {LONGEST_STRING:,} "
-                    "are accepted"
+                    f"its {stage['type']} has a string of {len(text):,} characters, and at most "
+                    f"{LONGEST_STRING:,} are accepted"
                 )
     return stages
 
@@ -233,7 +258,10 @@ def _read_normalizer(stage: dict[str, Any]) -> _Normalizer:
     elif kind == "Precompiled":
         growth = growth_by_table(b64decode(stage["precompiled_charsmap"]))
     elif kind == "Prepend" and len(stage["prepend"]) > 1:
-        raise ValueError(f"its normalizer prepends {len(stage['prepend'])} characters, and at most one is accepted")
+        raise ValueError(
+            f"its normalizer prepends {len(stage['prepend'])} characters, and at most one is "
+            "accepted"
+        )
     elif kind in _GROWTH:
         growth = _GROWTH[kind]
     else:
@@ -250,15 +278,22 @@ def _growth_by_replacement(stage: dict[str, Any], pattern: Pattern | None) -> fl
 
 
 def growth_by_table(table: bytes) -> int:
-    """Return the bytes of the longest replacement; raise a ValueError for a table that is shorter than it states.
+    """Return the bytes of the longest replacement.
 
-    It begins with the number of bytes of its first part, and the package would read as many, and run out of memory.
-    The replacements follow, each ended by a byte of 0.
+    Raise a ValueError for a table that is shorter than it states.
+
+    It begins with the number of bytes of its first part, and the package would read as many, and
+    run out of memory. The replacements follow, each ended by a byte of 0.
     """
     size = int.from_bytes(table[:4], "little")
     if size > len(table):
-        raise ValueError(f"a precompiled_charsmap of {len(table):,} bytes claims to have {size:,} bytes")
+        raise ValueError(
+            f"a precompiled_charsmap of {len(table):,} bytes claims to have {size:,} bytes"
+        )
     longest = max(1, *map(len, table[4 + size :].split(b"\0")))
     if longest > LONGEST_STRING:
-        raise ValueError(f"its Precompiled has a replacement of {longest:,} bytes; expected {LONGEST_STRING:,} at most")
+        raise ValueError(
+            f"its Precompiled has a replacement of {longest:,} bytes; expected {LONGEST_STRING:,} "
+            "at most"
+        )
     return longest

@@ -1,7 +1,8 @@
 """Changes to a text before it is encoded that `tokenizer.slow.json` cannot express.
 
-Each normalizer is a record in the bundle's manifest. The slow tokenizers of transformers are written in Python and so
-follow Python's Unicode tables; `tokenizers` has older tables, which differ on recently assigned characters.
+Each normalizer is a record in the bundle's manifest. The slow tokenizers of transformers are
+written in Python and so follow Python's Unicode tables; `tokenizers` has older tables, which differ
+on recently assigned characters.
 """
 
 import importlib
@@ -25,7 +26,8 @@ MAX_CHARACTERS = 16_384
 
 
 class CharacterMap(dict[int, str]):
-    """A table for `str.translate` that computes and caches each character's replacement when it first occurs.
+    """A table for `str.translate` that computes and caches each character's replacement when it
+    first occurs.
 
     It is cleared after `MAX_CHARACTERS` entries: all of Unicode would take hundreds of megabytes.
     """
@@ -42,10 +44,11 @@ class CharacterMap(dict[int, str]):
 
 
 class BasicTokenize(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="basic_tokenize"):
-    """Clean a text and put spaces around its words and punctuation marks, as BERT's basic tokenizer does.
+    """Clean a text and put spaces around its words and punctuation marks, as BERT's basic tokenizer
+    does.
 
-    Drops control characters, normalises to NFC, and handles case, accents and punctuation by Python's Unicode tables
-    (transformers, `BasicTokenizer` in `tokenization_bert.py`).
+    Drops control characters, normalises to NFC, and handles case, accents and punctuation by
+    Python's Unicode tables (transformers, `BasicTokenizer` in `tokenization_bert.py`).
     """
 
     lowercase: bool
@@ -82,7 +85,11 @@ class BasicTokenize(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag
         return f" {character} " if self.split_chinese and _is_ideograph(character) else character
 
     def _split(self, character: str) -> str:
-        characters = _without_marks(unicodedata.normalize("NFD", character)) if self.strip_accents else character
+        characters = (
+            _without_marks(unicodedata.normalize("NFD", character))
+            if self.strip_accents
+            else character
+        )
         return "".join(f" {part} " if is_punctuation(part) else part for part in characters)
 
 
@@ -101,7 +108,9 @@ def _is_ideograph(character: str) -> bool:
 
 
 class CleanQuotes(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="clean_quotes"):
-    """Collapse white space, replace `` and '' by plain quotation marks, and drop accents and case (ALBERT, XLNet)."""
+    """Collapse white space, replace `` and '' by plain quotation marks, and drop accents and case
+    (ALBERT, XLNet).
+    """
 
     collapse_space: bool
     strip_accents: bool
@@ -111,7 +120,9 @@ class CleanQuotes(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="
         """Return the function that changes a text."""
         unaccented = CharacterMap(
             lambda char: "".join(
-                part for part in unicodedata.normalize("NFKD", char) if not unicodedata.combining(part)
+                part
+                for part in unicodedata.normalize("NFKD", char)
+                if not unicodedata.combining(part)
             )
         )
 
@@ -127,7 +138,9 @@ class CleanQuotes(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="
 
 
 class Compose(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="compose"):
-    """Replace `` and '' by plain quotation marks, compose letters with their accents, and drop case (FlauBERT)."""
+    """Replace `` and '' by plain quotation marks, compose letters with their accents, and drop case
+    (FlauBERT).
+    """
 
     lowercase: bool
 
@@ -142,13 +155,17 @@ class Compose(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="comp
 
 
 class Lowercase(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="lowercase"):
-    """Lower each character by itself, except in certain strings, before special tokens are looked for.
+    """Lower each character by itself, except in certain strings, before special tokens are looked
+    for.
 
-    By itself, a final sigma is lowered like any other; `<UNK>` turns into a special token if `<unk>` is one.
+    By itself, a final sigma is lowered like any other; `<UNK>` turns into a special token if
+    `<unk>` is one.
     """
 
     never_lower: list[str]
-    """Strings that stay unchanged. If two match at the same position, the earlier in the list is kept."""
+    """Strings that stay unchanged. If two match at the same position, the earlier in the list is
+    kept.
+    """
 
     def compile(self) -> Transform:
         """Return the function that changes a text."""
@@ -175,7 +192,8 @@ _PLAIN_MARKS = str.maketrans(
 class Moses(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="moses"):
     """Tokenise into words as the Moses translation system does (XLM, FlauBERT).
 
-    Replaces full-width marks by plain ones, drops unprintable characters, and puts spaces around words and marks.
+    Replaces full-width marks by plain ones, drops unprintable characters, and puts spaces around
+    words and marks.
     """
 
     lowercase_and_strip_accents: bool
@@ -183,12 +201,17 @@ class Moses(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="moses"
     """The language whose abbreviations and apostrophes are followed."""
 
     def compile(self) -> Transform:
-        """Return the function that changes a text; raise a MissingExtraError if sacremoses cannot be imported."""
+        """Return the function that changes a text.
+
+        Raise a MissingExtraError if sacremoses cannot be imported.
+        """
         with needs_extra("xlm", "Tokenizing as XLM models do"):
             sacremoses = importlib.import_module("sacremoses")
         plain_marks = sacremoses.MosesPunctNormalizer(lang=self.language).normalize
         words = _with_fast_look_ups(sacremoses.MosesTokenizer(lang=self.language)).tokenize
-        printing = CharacterMap(lambda char: "" if unicodedata.category(char).startswith("C") else char)
+        printing = CharacterMap(
+            lambda char: "" if unicodedata.category(char).startswith("C") else char
+        )
 
         def apply(text: str) -> str:
             text = plain_marks(_FULL_STOP.sub(". ", text).translate(_PLAIN_MARKS))
@@ -214,7 +237,9 @@ def _with_fast_look_ups(tokenizer: Any) -> Any:
 
 
 class PrefixSpace(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="prefix_space"):
-    """Put a space before the first word, so that it is tokenised like any other (slow RoBERTa and GPT-2)."""
+    """Put a space before the first word, so that it is tokenised like any other (slow RoBERTa and
+    GPT-2).
+    """
 
     def compile(self) -> Transform:
         """Return the function that changes a text."""
@@ -240,12 +265,18 @@ _DIALOGUE_MARK = re.compile(r"([.,!?()])")
 _DIALOGUE_SPACES = re.compile(rf"[{_UNICODE_SPACE}]{{2,}}")
 
 
-class SeparateDialogue(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="separate_dialogue"):
-    """Put spaces before marks and around apostrophes, name line breaks, and lower words (small BlenderBot)."""
+class SeparateDialogue(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="separate_dialogue"
+):
+    """Put spaces before marks and around apostrophes, name line breaks, and lower words (small
+    BlenderBot).
+    """
 
     def compile(self) -> Transform:
         """Return the function that changes a text."""
-        return lambda text: " ".join(part for word in _DIALOGUE_WORD.findall(text) for part in _dialogue_parts(word))
+        return lambda text: " ".join(
+            part for word in _DIALOGUE_WORD.findall(text) for part in _dialogue_parts(word)
+        )
 
 
 def _dialogue_parts(word: str) -> list[str]:
@@ -255,7 +286,9 @@ def _dialogue_parts(word: str) -> list[str]:
 
 
 class UnknownWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="unknown_words"):
-    """Replace words of BERT's `never_split` that are missing from the vocabulary by the unknown token."""
+    """Replace words of BERT's `never_split` that are missing from the vocabulary by the unknown
+    token.
+    """
 
     words: list[str]
     unknown_token: Annotated[str, msgspec.Meta(max_length=100)]
@@ -306,29 +339,40 @@ _UNPRINTABLE = [byte for byte in range(256) if byte not in _PRINTABLE]
 BYTE_CHARACTERS = {byte: chr(byte) for byte in _PRINTABLE} | {
     byte: chr(0x100 + n) for n, byte in enumerate(_UNPRINTABLE)
 }
-"""The character that byte-level BPE writes for each byte: the byte itself if printable, otherwise one from U+0100."""
+"""The character that byte-level BPE writes for each byte: the byte itself if printable, otherwise
+one from U+0100.
+"""
 
 SPACE = "▁"
 """The character that SentencePiece writes for a space."""
 
 
 def any_of(literals: Sequence[str]) -> re.Pattern[str]:
-    """Return a pattern of one group that matches any of the strings, the longest at each position first."""
+    """Return a pattern of one group that matches any of the strings, the longest at each position
+    first.
+    """
     return re.compile(f"({_prefix_tree(sorted(set(literals)))})")
 
 
 def _prefix_tree(literals: Sequence[str]) -> str:
-    """Return a pattern for sorted strings that matches their common beginnings once, not once per string."""
+    """Return a pattern for sorted strings that matches their common beginnings once, not once per
+    string.
+    """
     prefix = os.path.commonprefix(literals)  # noqa: RUF071 - these are strings, not paths
     rests = [literal[len(prefix) :] for literal in literals]
-    branches = [_prefix_tree(list(group)) for _, group in itertools.groupby(filter(None, rests), key=itemgetter(0))]
+    branches = [
+        _prefix_tree(list(group))
+        for _, group in itertools.groupby(filter(None, rests), key=itemgetter(0))
+    ]
     if not branches:
         return re.escape(prefix)
     return f"{re.escape(prefix)}(?:{'|'.join(branches)}){'' if all(rests) else '?'}"
 
 
 def is_punctuation(character: str) -> bool:
-    """Return whether a character is punctuation in Unicode, or ASCII but no letter, digit, space or control."""
+    """Return whether a character is punctuation in Unicode, or ASCII but no letter, digit, space or
+    control.
+    """
     if character.isascii():
         return character.isprintable() and not character.isalnum() and character != " "
     return unicodedata.category(character).startswith("P")
@@ -347,39 +391,53 @@ def _without_marks(decomposed: str) -> str:
     return "".join(part for part in decomposed if unicodedata.category(part) != "Mn")
 
 
-# Unicode's canonical normal forms in linear time. `unicodedata.normalize` puts combining marks in order by insertion,
-# which is quadratic in their number: minutes for a letter with a million marks. Texts with long runs of marks are
-# therefore decomposed and sorted first. This is the canonical ordering of The Unicode Standard (3.11), so the result
-# is the same.
+# Unicode's canonical normal forms in linear time. `unicodedata.normalize` puts combining marks in
+# order by insertion, which is quadratic in their number: minutes for a letter with a million marks.
+# Texts with long runs of marks are therefore decomposed and sorted first. This is the canonical
+# ordering of The Unicode Standard (3.11), so the result is the same.
 
 LONG_RUN = 64
-"""The number of consecutive marks from which they are sorted first; shorter runs are not worth it."""
+"""The number of consecutive marks from which they are sorted first; shorter runs are not worth
+it.
+"""
 
 _SAMPLE_STEP = LONG_RUN // 2
 _SAMPLED_RUN = re.compile(rb"[^\0]{2}")
 
 _MARKS_OF_CLASS_0 = {0x0F73: "\u0f71\u0f72", 0x0F75: "\u0f71\u0f74", 0x0F81: "\u0f71\u0f80"}
-"""The characters that decompose into marks alone, although they have the combining class of a letter."""
+"""The characters that decompose into marks alone, although they have the combining class of a
+letter.
+"""
 
 
 def normalize(form: Literal["NFC", "NFD"], text: str) -> str:
     """Return the same as `unicodedata.normalize`."""
     if unicodedata.is_normalized(form, text):
         return text
-    return unicodedata.normalize(form, _in_canonical_order(text) if _may_have_long_runs(text) else text)
+    return unicodedata.normalize(
+        form, _in_canonical_order(text) if _may_have_long_runs(text) else text
+    )
 
 
 def _may_have_long_runs(text: str) -> bool:
-    """Return whether there may be a long run of marks: any such run contains two neighbours of the sample."""
+    """Return whether there may be a long run of marks: any such run contains two neighbours of the
+    sample.
+    """
     sample = text[::_SAMPLE_STEP].translate(_MARKS_OF_CLASS_0)
     return _SAMPLED_RUN.search(_combining_classes(sample)) is not None
 
 
 def _in_canonical_order(text: str) -> str:
-    """Return a text decomposed, with the marks between letters sorted by class; the sort is stable."""
-    decomposed = text.translate({ord(char): unicodedata.normalize("NFD", char) for char in set(text)})
-    code_points = np.frombuffer(decomposed.encode("utf-32-le", "surrogatepass"), dtype="<u4")  # (characters,)
-    classes = np.frombuffer(_combining_classes(decomposed), dtype=np.uint8)  # (characters,), 0 for letters
+    """Return a text decomposed, with the marks between letters sorted by class; the sort is
+    stable.
+    """
+    decomposed = text.translate(
+        {ord(char): unicodedata.normalize("NFD", char) for char in set(text)}
+    )
+    # (characters,)
+    code_points = np.frombuffer(decomposed.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    # (characters,), 0 for letters
+    classes = np.frombuffer(_combining_classes(decomposed), dtype=np.uint8)
     order = np.lexsort((classes, np.cumsum(classes == 0)))  # (characters,)
     return code_points[order].tobytes().decode("utf-32-le", "surrogatepass")
 

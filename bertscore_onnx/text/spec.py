@@ -1,4 +1,6 @@
-"""The tokenizer spec of the manifest: how a slow tokenizer works beyond what its own file expresses."""
+"""The tokenizer spec of the manifest: how a slow tokenizer works beyond what its own file
+expresses.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated
@@ -8,10 +10,14 @@ import msgspec
 from bertscore_onnx.text.normalizers import Normalizer, any_of
 
 TOKENIZER_FILE = "tokenizer.json"
-"""The file of the `tokenizers` package in a bundle in the fast mode, and in the folder of a model."""
+"""The file of the `tokenizers` package in a bundle in the fast mode, and in the folder of a
+model.
+"""
 
 SLOW_TOKENIZER_FILE = "tokenizer.slow.json"
-"""The same in the slow mode: with a name of its own, since it gives wrong ids without the tokenizer spec."""
+"""The same in the slow mode: with a name of its own, since it gives wrong ids without the tokenizer
+spec.
+"""
 
 SENTENCEPIECE_FILE = "spiece.model"
 """The file of SentencePiece in a bundle whose tokenizer is based on it."""
@@ -45,7 +51,9 @@ class SentencePieceSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
     """The rules for encoding a text with `spiece.model` that the file lacks."""
 
     id_runs: Annotated[list[tuple[Id, Id]], msgspec.Meta(min_length=1)]
-    """The ids of the pieces, in runs of consecutive ids: for each run the index and the id of its first piece."""
+    """The ids of the pieces, in runs of consecutive ids: for each run the index and the id of its
+    first piece.
+    """
 
     split_number_comma: bool
     """Whether a piece such as `9,` is encoded again without its comma (ALBERT, XLNet)."""
@@ -69,7 +77,9 @@ class TokenizerSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     """The rules for `spiece.model`; None if `tokenizer.slow.json` encodes the texts."""
 
     vocab_size: Id | None
-    """The number of ids of the model, if `tokenizer.slow.json` has more, which count as unknown; otherwise None."""
+    """The number of ids of the model, if `tokenizer.slow.json` has more, which count as unknown;
+    otherwise None.
+    """
 
     unknown_id: Id
 
@@ -109,10 +119,11 @@ def compile_split(special_tokens: Sequence[SpecialToken]) -> Callable[[str], lis
 
 
 def _join_white_space_and_words(parts: list[str], by_content: Mapping[str, SpecialToken]) -> None:
-    """Strip the neighbours of special tokens, and merge tokens that must be words but are not into a neighbour.
+    """Strip the neighbours of special tokens, and merge tokens that must be words but are not into
+    a neighbour.
 
-    The tokens are handled one after the other, as in `PreTrainedTokenizer.tokenize` of transformers: the next token
-    sees text that was merged, but not white space that was stripped.
+    The tokens are handled one after the other, as in `PreTrainedTokenizer.tokenize` of
+    transformers: the next token sees text that was merged, but not white space that was stripped.
     """
     for index, part in enumerate(parts):
         if (token := by_content.get(part)) is None:

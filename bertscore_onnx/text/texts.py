@@ -1,4 +1,7 @@
-"""The texts of a caller: strings, or texts in a context; and how they are checked."""
+"""The texts of a caller: strings, or texts in a context.
+
+And how they are checked.
+"""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -17,22 +20,28 @@ class TextInContext:
 
     Scorers accept it in place of a string; they have a setting for the role of its context.
 
-    Raises:
-        InputTypeError: the text is not a string, or the context is neither a string nor a list of strings.
+    Raises: InputTypeError: the text is not a string, or the context is neither a string nor a list
+        of strings.
     """
 
     text: str
     """The text to score."""
 
     context: Sequence[str]
-    """A string, or several; stored as a tuple without blank ones. If none is left, the text is scored without context,
-    and a warning says so."""
+    """A string, or several; stored as a tuple without blank ones. If none is left, the text is
+    scored without context, and a warning says so."""
 
     def __post_init__(self) -> None:
         """Check the strings, and strip the sentences of the context."""
-        sentences = [self.context] if isinstance(self.context, str) else collect_strings(self.context, "context")
+        sentences = (
+            [self.context]
+            if isinstance(self.context, str)
+            else collect_strings(self.context, "context")
+        )
         object.__setattr__(self, "text", check_string(self.text, "text"))
-        object.__setattr__(self, "context", tuple(stripped for text in sentences if (stripped := text.strip())))
+        object.__setattr__(
+            self, "context", tuple(stripped for text in sentences if (stripped := text.strip()))
+        )
 
     def __len__(self) -> int:
         """Return the number of characters."""
@@ -56,7 +65,10 @@ def are_in_context(texts: Iterable[Text]) -> bool:
 
 
 def in_context(texts: Iterable[Text], context: Context, name: str) -> list[Text]:
-    """Put texts into a context, unless it is None; `name` is the name of the context in messages."""
+    """Put texts into a context, unless it is None.
+
+    `name` is the name of the context in messages.
+    """
     if context is None:
         return [*texts]
     sentences = [context] if isinstance(context, str) else collect_strings(context, name)
@@ -64,33 +76,53 @@ def in_context(texts: Iterable[Text], context: Context, name: str) -> list[Text]
 
 
 def collect_strings(texts: Iterable[str], name: str) -> list[str]:
-    """Check that `texts` is an ordered iterable of strings, and list them; `name` is its name in messages."""
-    return [check_string(text, f"{name}[{position}]") for position, text in enumerate(check_many(texts, name))]
+    """Check that `texts` is an ordered iterable of strings, and list them.
+
+    `name` is its name in messages.
+    """
+    return [
+        check_string(text, f"{name}[{position}]")
+        for position, text in enumerate(check_many(texts, name))
+    ]
 
 
 def check_string(text: object, name: str) -> str:
-    """Return a text as a plain `str`; raise an InputTypeError if it is not a string."""
+    """Return a text as a plain `str`.
+
+    Raise an InputTypeError if it is not a string.
+    """
     if not isinstance(text, str):
         raise InputTypeError(f"{name} is {describe(text)}; expected a string.{_hint(text)}")
-    return str.__str__(text)  # of a subclass too: scoring compares texts without any code of the caller
+    # of a subclass too: scoring compares texts without any code of the caller
+    return str.__str__(text)
 
 
 def check_many(values: Iterable[Any], name: str) -> Iterable[Any]:
-    """Return an ordered iterable; raise an InputTypeError for anything else, including a single text or a table."""
+    """Return an ordered iterable.
+
+    Raise an InputTypeError for anything else, including a single text or a table.
+    """
     if _has_columns(values):
         raise InputTypeError(
-            f"{name} is {type(values).__name__} with columns; expected a list of strings. Give one column, such as "
+            f"{name} is {type(values).__name__} with columns; expected a list of strings. Give "
+            "one column, such as "
             'frame["candidate"], or use `score_frame`.'
         )
     is_single = isinstance(values, str | bytes | os.PathLike) or getattr(values, "ndim", 1) == 0
     if is_single or isinstance(values, Set) or not isinstance(values, Iterable):
-        raise InputTypeError(f"{name} is {describe(values)}; expected a list of strings.{_hint(values)}")
+        raise InputTypeError(
+            f"{name} is {describe(values)}; expected a list of strings.{_hint(values)}"
+        )
     return values
 
 
 def _has_columns(values: object) -> bool:
-    """Return whether this is a data frame, a table, a dataset or a mapping: most iterate over the names of columns."""
-    return isinstance(values, Mapping) or any(hasattr(type(values), name) for name in ("columns", "column_names"))
+    """Return whether this is a data frame, a table, a dataset or a mapping: most iterate over the
+    names of columns.
+    """
+    return isinstance(values, Mapping) or any(
+        hasattr(type(values), name) for name in ("columns", "column_names")
+    )
 
 
 def describe(value: object) -> str:
@@ -101,7 +133,9 @@ def describe(value: object) -> str:
 
 def _hint(value: object) -> str:
     if isinstance(value, os.PathLike) or (isinstance(value, str) and os.path.isfile(value)):
-        return " It names a file: read its lines first, or use `bertscore-onnx score -c FILE -r FILE`."
+        return (
+            " It names a file: read its lines first, or use `bertscore-onnx score -c FILE -r FILE`."
+        )
     if isinstance(value, str):
         return " Put a single text into a list."
     if isinstance(value, bytes):

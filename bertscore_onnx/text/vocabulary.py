@@ -1,7 +1,7 @@
 """The text of each token id of a bundle, and which tokens continue a word.
 
-Vocabularies mark where words begin, continue or end (`▁the`, `Ġthe`, `##ing`, `low</w>`), and many have bytes instead
-of characters (`æĿ`, `<0xE6>`).
+Vocabularies mark where words begin, continue or end (`▁the`, `Ġthe`, `##ing`, `low</w>`), and many
+have bytes instead of characters (`æĿ`, `<0xE6>`).
 """
 
 import re
@@ -29,19 +29,33 @@ _BYTE_PIECE = re.compile("<0x([0-9A-F]{2})>")
 class Vocabulary:
     """The tokens of one bundle; threads may share it."""
 
-    def __init__(self, tokenizer_path: Path, spec: TokenizerSpec | None, special_ids: Sequence[int]) -> None:
-        """Load the tokenizer's file of a bundle; raise a TokenizerError if it cannot be used."""
+    def __init__(
+        self, tokenizer_path: Path, spec: TokenizerSpec | None, special_ids: Sequence[int]
+    ) -> None:
+        """Load the tokenizer's file of a bundle.
+
+        Raise a TokenizerError if it cannot be used.
+        """
         with tokenizer_errors(tokenizer_path, "is not a tokenizer"):
             check_tokenizer_json(tokenizer_path)
             self._tokenizer = Tokenizer.from_file(str(tokenizer_path))
         file = msgspec.json.decode(tokenizer_path.read_bytes())
         model = file["model"]
-        self._has_bytes = _has_byte_level(file.get("pre_tokenizer")) or _has_byte_level(file.get("decoder"))
-        self._prefix = model.get("continuing_subword_prefix") or "" if model.get("type") == "WordPiece" else ""
+        self._has_bytes = _has_byte_level(file.get("pre_tokenizer")) or _has_byte_level(
+            file.get("decoder")
+        )
+        self._prefix = (
+            model.get("continuing_subword_prefix") or "" if model.get("type") == "WordPiece" else ""
+        )
         self._suffix = model.get("end_of_word_suffix") or ""
-        self.special: dict[int, str] = {token: self._tokenizer.id_to_token(token) for token in special_ids}
+        self.special: dict[int, str] = {
+            token: self._tokenizer.id_to_token(token) for token in special_ids
+        }
         """The tokens that no word is made of, such as `</s>`: id to name."""
-        self.special |= {token: added.content for token, added in self._tokenizer.get_added_tokens_decoder().items()}
+        self.special |= {
+            token: added.content
+            for token, added in self._tokenizer.get_added_tokens_decoder().items()
+        }
         self.special |= {token.id: token.content for token in (spec.special_tokens if spec else ())}
 
     def bytes_of(self, token: int) -> bytes:
@@ -60,17 +74,24 @@ class Vocabulary:
     def continuations(self, size: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return which ids may continue a word, and which may be continued, (size,) each.
 
-        A token continues a word if it may and the one before it may be continued. Where a vocabulary marks the
-        beginning of words, or nothing, such tokens are letters, digits and marks without a space between them.
+        A token continues a word if it may and the one before it may be continued. Where a
+        vocabulary marks the beginning of words, or nothing, such tokens are letters, digits and
+        marks without a space between them.
         """
         continues, is_continued = np.zeros((2, size), dtype=np.bool_)
         for token in range(size):
             if token in self.special:
                 continue
             if self._prefix:
-                continues[token], is_continued[token] = self._piece(token).startswith(self._prefix), True
+                continues[token], is_continued[token] = (
+                    self._piece(token).startswith(self._prefix),
+                    True,
+                )
             elif self._suffix:
-                continues[token], is_continued[token] = True, not self._piece(token).endswith(self._suffix)
+                continues[token], is_continued[token] = (
+                    True,
+                    not self._piece(token).endswith(self._suffix),
+                )
             elif text := self.bytes_of(token).decode(errors="replace"):
                 continues[token], is_continued[token] = (_is_of_word(text[end]) for end in (0, -1))
         return continues, is_continued
@@ -80,7 +101,8 @@ class Vocabulary:
 
 
 def _is_of_word(character: str) -> bool:
-    """Return whether a character belongs to a word: a letter, a digit, a mark such as a vowel sign, or a part of one.
+    """Return whether a character belongs to a word: a letter, a digit, a mark such as a vowel sign,
+    or a part of one.
 
     A part of a character shows as U+FFFD.
     """

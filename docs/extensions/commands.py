@@ -24,9 +24,11 @@ def write_commands(sphinx: Sphinx, document: str, source: list[str]) -> None:
         group = typer.main.get_command(command_line)
         context = typer.Context(group, info_name="bertscore-onnx")
         commands = {name: group.get_command(context, name) for name in group.list_commands(context)}
-        group.get_command = lambda _context, name: commands[name]  # as they are changed for the page
+        # as they are changed for the page
+        group.get_command = lambda _context, name: commands[name]
         for command in commands.values():
-            command.short_help = (command.help or "").partition("\n\n")[0]  # whole, where typer would cut it
+            # whole, where typer would cut it
+            command.short_help = (command.help or "").partition("\n\n")[0]
             _, title, *examples = cleandoc(command.epilog).splitlines()
             command.epilog = "\n".join([title, "", "```bash", *map(str.strip, examples), "```"])
         text = get_docs_for_click(obj=group, ctx=context, name="bertscore-onnx", title="Commands")
@@ -34,5 +36,7 @@ def write_commands(sphinx: Sphinx, document: str, source: list[str]) -> None:
 
 
 def _with_quoted_options(text: str) -> str:
-    """Put options in prose into backticks, so that Sphinx does not turn their hyphens into dashes."""
+    """Put options in prose into backticks, so that Sphinx does not turn their hyphens into
+    dashes.
+    """
     return re.sub(r"(`[^`]*`)|(--[a-z][\w-]*)", lambda found: found[1] or f"`{found[2]}`", text)

@@ -1,7 +1,7 @@
 """Puts the page of examples/web into pages of the site: BERTScore in the reader's browser.
 
-The model and its packages come from `make web`; without them the site is built all the same, and its page names the
-command, as a link to it says before.
+The model and its packages come from `make web`; without them the site is built all the same, and
+its page names the command, as a link to it says before.
 """
 
 import shutil
@@ -32,14 +32,20 @@ def setup(sphinx: Sphinx) -> dict[str, bool]:
 
 
 def insert_page(sphinx: Sphinx, document: str, source: list[str]) -> None:
-    """Replace the mark in a document by the page, or by how to get it where its model is missing."""
+    """Replace the mark in a document by the page, or by how to get it where its model is
+    missing.
+    """
     if MARK in source[0] and not BUNDLE.is_dir():
-        source[0] = source[0].replace(MARK, "This copy of the site has no model: `make web site` adds it.")
+        source[0] = source[0].replace(
+            MARK, "This copy of the site has no model: `make web site` adds it."
+        )
     if not BUNDLE.is_dir():
         source[0] = source[0].replace(LINK_MARK, " (this copy of the site has no model)")
     if MARK in source[0]:
         markup = (HERE / "index.html").read_text(encoding="utf-8")
-        markup = markup.partition("<!-- demo: begin -->")[2].partition("<!-- demo: end -->")[0].strip()
+        markup = (
+            markup.partition("<!-- demo: begin -->")[2].partition("<!-- demo: end -->")[0].strip()
+        )
         head = '<link rel="stylesheet" href="demo/style.css"><script type="module" src="demo/page.mjs"></script>'
         source[0] = source[0].replace(MARK, f"````{{raw}} html\n{head}\n{markup}\n````")
 

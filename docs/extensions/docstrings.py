@@ -5,7 +5,9 @@ import re
 from sphinx.application import Sphinx
 
 _attributes: dict[str, list[str]] = {}
-"""The docstrings of attributes while napoleon runs, which would read any text before a colon as a type."""
+"""The docstrings of attributes while napoleon runs, which would read any text before a colon as a
+type.
+"""
 
 
 def setup(sphinx: Sphinx) -> dict[str, bool]:
@@ -15,19 +17,28 @@ def setup(sphinx: Sphinx) -> dict[str, bool]:
     return {"parallel_read_safe": True}
 
 
-def put_aside(sphinx: Sphinx, kind: str, name: str, value: object, options: object, lines: list[str]) -> None:
+def put_aside(
+    sphinx: Sphinx, kind: str, name: str, value: object, options: object, lines: list[str]
+) -> None:
     """Hide the docstring of an attribute or a constant from napoleon."""
     if kind in ("attribute", "data", "property"):
         _attributes[name] = lines[:]
         lines.clear()
 
 
-def prepare(sphinx: Sphinx, kind: str, name: str, value: object, options: object, lines: list[str]) -> None:
-    """Repeat an explanation for each of the errors that share it, and keep a drawn tree as it is."""
+def prepare(
+    sphinx: Sphinx, kind: str, name: str, value: object, options: object, lines: list[str]
+) -> None:
+    """Repeat an explanation for each of the errors that share it, and keep a drawn tree as it
+    is.
+    """
     of_constructor = _first_line(getattr(value, "__init__", None)) if kind == "class" else ""
-    if of_constructor and of_constructor in lines:  # it follows the text of the class, and adds nothing
+    # it follows the text of the class, and adds nothing
+    if of_constructor and of_constructor in lines:
         lines.remove(of_constructor)
-    lines[:] = [_with_bars(one) for line in _attributes.pop(name, lines) for one in _each_error(line)]
+    lines[:] = [
+        _with_bars(one) for line in _attributes.pop(name, lines) for one in _each_error(line)
+    ]
     if any("├──" in line for line in lines):
         first = lines.index("") + 1
         lines[first:] = ["::", "", *(f"    {line}" for line in lines[first:])]
@@ -39,7 +50,10 @@ def _first_line(function: object) -> str:
 
 def _with_bars(line: str) -> str:
     """Escape bars outside of code, such as those of an absolute value."""
-    return "".join(part if part.startswith("`") else part.replace("|", r"\|") for part in re.split("(`+[^`]*`+)", line))
+    return "".join(
+        part if part.startswith("`") else part.replace("|", r"\|")
+        for part in re.split("(`+[^`]*`+)", line)
+    )
 
 
 def _each_error(line: str) -> list[str]:

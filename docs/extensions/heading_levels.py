@@ -12,8 +12,12 @@ def setup(sphinx: Sphinx) -> dict[str, bool]:
     return {"parallel_read_safe": True}
 
 
-def add_levels(sphinx: Sphinx, page: str, template: str, context: dict[str, Any], tree: nodes.document | None) -> None:
+def add_levels(
+    sphinx: Sphinx, page: str, template: str, context: dict[str, Any], tree: nodes.document | None
+) -> None:
     """Add the level to the captions in the text and at the side."""
     for part in ("body", "furo_navigation_tree"):
         if part in context:
-            context[part] = context[part].replace('role="heading">', 'role="heading" aria-level="2">')
+            context[part] = context[part].replace(
+                'role="heading">', 'role="heading" aria-level="2">'
+            )

@@ -32,7 +32,10 @@ def public_names() -> Iterator[set[str]]:
     for module in MODULES:
         for name in module.__all__:
             value = getattr(module, name)
-            names = {f"{module.__name__}.{name}", f"{getattr(value, '__module__', module.__name__)}.{name}"}
+            names = {
+                f"{module.__name__}.{name}",
+                f"{getattr(value, '__module__', module.__name__)}.{name}",
+            }
             yield names
             for member in _members(value):
                 yield {f"{one}.{member}" for one in names}
@@ -44,9 +47,15 @@ def public_names() -> Iterator[set[str]]:
 
 
 def _members(value: object) -> set[str]:
-    """Return the public attributes that this library defines on a class, or on the class of an object."""
+    """Return the public attributes that this library defines on a class, or on the class of an
+    object.
+    """
     classes = getmro(value if isinstance(value, type) else type(value))
-    own = [one for one in classes if one.__module__.partition(".")[0].startswith(bertscore_onnx.__name__)]
+    own = [
+        one
+        for one in classes
+        if one.__module__.partition(".")[0].startswith(bertscore_onnx.__name__)
+    ]
     return {name for one in own for name in vars(one) if not name.startswith("_")}
 
 

@@ -1,4 +1,5 @@
-"""Redirects links to documents at the repository's root, which work on GitHub, to their pages on the site.
+"""Redirects links to documents at the repository's root, which work on GitHub, to their pages on
+the site.
 
 Documents that are only named, such as docs/server.md in a message, become links too.
 """
@@ -32,7 +33,9 @@ def setup(sphinx: Sphinx) -> dict[str, bool]:
 
 def lead_to_pages(sphinx: Sphinx, document: str, source: list[str]) -> None:
     """Rewrite the links of a document that reach the root by `../`."""
-    source[0] = re.sub(r"\]\(\.\./(\w+\.md)", lambda found: f"]({_page(found[1]) or found[0][2:]}", source[0])
+    source[0] = re.sub(
+        r"\]\(\.\./(\w+\.md)", lambda found: f"]({_page(found[1]) or found[0][2:]}", source[0]
+    )
     source[0] = NAMED.sub(r"[](/\1)", source[0])
 
 

@@ -1,4 +1,6 @@
-"""Keeps short cells of tables, such as `1.7e-04`, on one line: browsers break lines after a hyphen."""
+"""Keeps short cells of tables, such as `1.7e-04`, on one line: browsers break lines after a
+hyphen.
+"""
 
 from docutils import nodes
 from sphinx.application import Sphinx

@@ -1,7 +1,7 @@
 """Compare systems by their scores, and metrics by human judgements; needs the extra `evaluation`.
 
-Functions, their inputs and the results of whole tasks can be imported from here. Further functions, and the records
-inside results, are in the modules.
+Functions, their inputs and the results of whole tasks can be imported from here. Further functions,
+and the records inside results, are in the modules.
 """
 
 from importlib import import_module
@@ -60,7 +60,11 @@ _MODULES = {
 if TYPE_CHECKING:
     from bertscore_onnx_evaluation.harness_logs import harness_scores
     from bertscore_onnx_evaluation.layers import LayerTuning, pairs_into_one_language, tune_layers
-    from bertscore_onnx_evaluation.metric_scores import MetricScores, preceding_sentences, score_systems
+    from bertscore_onnx_evaluation.metric_scores import (
+        MetricScores,
+        preceding_sentences,
+        score_systems,
+    )
     from bertscore_onnx_evaluation.metrics.correlation import (
         correlate,
         correlate_pairs,
@@ -79,7 +83,9 @@ if TYPE_CHECKING:
 else:  # hidden from type checkers, to which every name would be a member
 
     def __getattr__(name: str) -> object:
-        """Import a public name when it is first used: commands import this package for their help alone."""
+        """Import a public name when it is first used: commands import this package for their help
+        alone.
+        """
         if name in _MODULES:
             return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -18,17 +18,20 @@ class Result(ABC):
     _FORMATS: ClassVar[tuple[TableFormat, ...]] = ("text", "tsv")
 
     def table(self, table_format: TableFormat = "text") -> str:
-        """Write a table, without a line end after its last line. Text fits the terminal, or 80 columns.
+        """Write a table, without a line end after its last line. Text fits the terminal, or 80
+        columns.
 
-        Args:
-            table_format: "text" for reading, "tsv" for a row for each result, with all digits, or "latex"; not every
+        Args: table_format: "text" for reading, "tsv" for a row for each result, with all digits, or
+            "latex"; not every
                 result has all of them.
 
         Raises:
             InputError: there is no such format.
         """
         if table_format not in self._FORMATS:
-            raise InputError(f"There is no format {table_format!r}. Choose one of {', '.join(self._FORMATS)}.")
+            raise InputError(
+                f"There is no format {table_format!r}. Choose one of {', '.join(self._FORMATS)}."
+            )
         if table_format == "tsv":
             return Table((), [*self._rows()]).tsv()
         if table_format == "latex":

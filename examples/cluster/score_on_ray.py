@@ -3,8 +3,9 @@
     pip install 'bertscore-onnx[cpu,ray]'
     python score_on_ray.py BUNDLE PAIRS SCORES
 
-PAIRS has the columns `candidate` and `reference`, with one reference per row or a list of them. Every node must see the
-three paths; for files in an object store, pass PAIRS and SCORES in a form that Ray accepts, such as `s3://…`.
+PAIRS has the columns `candidate` and `reference`, with one reference per row or a list of them.
+Every node must see the three paths; for files in an object store, pass PAIRS and SCORES in a form
+that Ray accepts, such as `s3://…`.
 """
 
 import sys

@@ -1,4 +1,5 @@
-"""Prints a table of the scores of runs of HELM, for `compare --scores`, from their files `per_instance_stats.json`.
+"""Prints a table of the scores of runs of HELM, for `compare --scores`, from their files
+`per_instance_stats.json`.
 
     python helm.py RUN_FOLDER ANOTHER_RUN_FOLDER METRIC > helm.csv
 

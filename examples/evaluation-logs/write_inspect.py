@@ -1,7 +1,8 @@
-"""Write logs of Inspect, without a network: `python write_inspect.py FOLDER NUMBER_OF_ITEMS EPOCHS [eval | json]`.
+"""Write logs of Inspect, without a network: `python write_inspect.py FOLDER NUMBER_OF_ITEMS EPOCHS
+[eval | json]`.
 
-`pip install inspect-ai`; the folder gets a log for each program of `adders.py`. From the second epoch on a program
-makes a carry more.
+`pip install inspect-ai`; the folder gets a log for each program of `adders.py`. From the second
+epoch on a program makes a carry more.
 """
 
 import sys
@@ -21,7 +22,11 @@ def grade():
 
     async def score(state, target):
         answer = state.output.completion
-        partial = PARTIAL if answer[:1] == target.text[:1] and len(answer) == len(target.text) else INCORRECT
+        partial = (
+            PARTIAL
+            if answer[:1] == target.text[:1] and len(answer) == len(target.text)
+            else INCORRECT
+        )
         return Score(value=CORRECT if answer == target.text else partial, answer=answer)
 
     return score
@@ -42,7 +47,12 @@ def shape():
 def main(folder: str, number: str, epochs: str, log_format: str = "eval") -> None:
     """Write the logs."""
     samples = [
-        Sample(id=row["question"], input=row["question"], target=row["answer"], metadata={"group": row["group"]})
+        Sample(
+            id=row["question"],
+            input=row["question"],
+            target=row["answer"],
+            metadata={"group": row["group"]},
+        )
         for row in questions(int(number))
     ]
     for name, faults in PROGRAMS.items():
@@ -58,7 +68,14 @@ def main(folder: str, number: str, epochs: str, log_format: str = "eval") -> Non
 
         task = inspect_ai.Task(samples, name="sums", solver=generate(), scorer=[grade(), shape()])
         model = get_model(f"mockllm/{name}", custom_outputs=answer)
-        inspect_ai.eval(task, model=model, epochs=int(epochs), log_dir=folder, log_format=log_format, display="none")
+        inspect_ai.eval(
+            task,
+            model=model,
+            epochs=int(epochs),
+            log_dir=folder,
+            log_format=log_format,
+            display="none",
+        )
 
 
 if __name__ == "__main__":

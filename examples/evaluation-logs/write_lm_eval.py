@@ -1,6 +1,8 @@
-"""Write logs of lm-evaluation-harness, without a network: `python write_lm_eval.py FOLDER NUMBER_OF_ITEMS`.
+"""Write logs of lm-evaluation-harness, without a network: `python write_lm_eval.py FOLDER
+NUMBER_OF_ITEMS`.
 
-`pip install lm-eval torch`; the folder gets a log and a file of results for each program of `adders.py`.
+`pip install lm-eval torch`; the folder gets a log and a file of results for each program of
+`adders.py`.
 """
 
 import json
@@ -37,7 +39,9 @@ def main(folder: Path, number: int) -> None:
     """Write the logs."""
     folder.mkdir(parents=True, exist_ok=True)
     os.chdir(folder)  # the task reads its items from the current folder
-    Path("sums.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in questions(number)), encoding="utf-8")
+    Path("sums.jsonl").write_text(
+        "".join(f"{json.dumps(row)}\n" for row in questions(number)), encoding="utf-8"
+    )
     for name, faults in PROGRAMS.items():
         tracker = EvaluationTracker(output_path=".")
         tracker.general_config_tracker.log_experiment_args(

@@ -3,7 +3,8 @@
     pip install 'bertscore-onnx[cpu]' inspect_ai ./examples/inspect-ai
     inspect score LOG.eval --scorer bertscore_inspect/bertscore -S bundle=BUNDLE --action append
 
-In a task: `Task(dataset, scorer=bertscore("path/to/bundle"))`. P, R and the signature are in each score's metadata.
+In a task: `Task(dataset, scorer=bertscore("path/to/bundle"))`. P, R and the signature are in each
+score's metadata.
 """
 
 from anyio import to_thread

@@ -1,10 +1,11 @@
-"""BERTScore as an assertion of promptfoo: passes if F of the output against the variable `reference` is high enough.
+"""BERTScore as an assertion of promptfoo: passes if F of the output against the variable
+`reference` is high enough.
 
-    npm install promptfoo
-    pip install 'bertscore-onnx[cpu]'
-    BERTSCORE_BUNDLE=path/to/bundle npx promptfoo eval --config examples/promptfoo/promptfooconfig.yaml
+    npm install promptfoo pip install 'bertscore-onnx[cpu]' BERTSCORE_BUNDLE=path/to/bundle npx
+    promptfoo eval --config examples/promptfoo/promptfooconfig.yaml
 
-promptfoo starts Python for each assertion, so each loads the model; PROMPTFOO_PYTHON names another Python.
+promptfoo starts Python for each assertion, so each loads the model; PROMPTFOO_PYTHON names another
+Python.
 """
 
 import os
@@ -21,6 +22,8 @@ def get_assert(output: str, context: dict[str, Any]) -> dict[str, Any]:
     return {
         "pass": threshold <= scores.F,
         "score": scores.F,
-        "reason": f"BERTScore P {scores.P:.4f}, R {scores.R:.4f}, F {scores.F:.4f}, {scorer.signature}",
+        "reason": (
+            f"BERTScore P {scores.P:.4f}, R {scores.R:.4f}, F {scores.F:.4f}, {scorer.signature}"
+        ),
         "namedScores": scores._asdict(),
     }

@@ -1,9 +1,12 @@
-"""The fixture `assert_no_drop`: fails a test if a system's texts score significantly lower than before.
+"""The fixture `assert_no_drop`: fails a test if a system's texts score significantly lower than
+before.
 
-Copy this file beside your tests. It needs pytest, `bertscore-onnx[cpu]` and the path of a bundle in BERTSCORE_BUNDLE.
+Copy this file beside your tests. It needs pytest, `bertscore-onnx[cpu]` and the path of a bundle in
+BERTSCORE_BUNDLE.
 
-    UPDATE_BASELINE=1 pytest    # stores the current scores in `baseline/`, one file per name: commit them
-    pytest                      # fails if the mean F dropped by more than `allowed`, with p < .05
+    UPDATE_BASELINE=1 pytest    # stores the current scores in `baseline/`, one file per name:
+    commit them pytest                      # fails if the mean F dropped by more than `allowed`,
+    with p < .05
 
 The test is a one-sided paired permutation test, on the same sentences in the same order.
 """
@@ -32,11 +35,18 @@ def scorer() -> Iterator[BERTScorer]:
 
 @pytest.fixture
 def assert_no_drop(scorer: BERTScorer) -> Callable[..., None]:
-    """Return the check; `allowed` is the accepted drop of the mean F: more than 1e-5, since machines differ by that."""
+    """Return the check; `allowed` is the accepted drop of the mean F: more than 1e-5, since
+    machines differ by that.
+    """
 
-    def check(name: str, candidates: list[str], references: list[str | list[str]], allowed: float = 0.001) -> None:
+    def check(
+        name: str, candidates: list[str], references: list[str | list[str]], allowed: float = 0.001
+    ) -> None:
         __tracebackhide__ = True  # so that a failure points to the test
-        now = {"signature": str(scorer.signature), "F": scorer.score(candidates, references).F.tolist()}
+        now = {
+            "signature": str(scorer.signature),
+            "F": scorer.score(candidates, references).F.tolist(),
+        }
         file = BASELINE / f"{name}.json"
         if os.environ.get("UPDATE_BASELINE"):
             file.parent.mkdir(exist_ok=True)
@@ -44,17 +54,28 @@ def assert_no_drop(scorer: BERTScorer) -> Callable[..., None]:
             return
         assert file.exists(), f"{file} is missing: store it with UPDATE_BASELINE=1."
         before = json.loads(file.read_text(encoding="utf-8"))
-        assert before["signature"] == now["signature"], "The stored scores come from another scorer: UPDATE_BASELINE=1."
-        assert len(before["F"]) == len(now["F"]) >= MIN_PAIRS, f"{len(before['F'])} scores stored, {len(now['F'])} now."
+        assert before["signature"] == now["signature"], (
+            "The stored scores come from another scorer: UPDATE_BASELINE=1."
+        )
+        assert len(before["F"]) == len(now["F"]) >= MIN_PAIRS, (
+            f"{len(before['F'])} scores stored, {len(now['F'])} now."
+        )
         drops = np.subtract(before["F"], now["F"])
         p = p_of_mean_above_zero(drops - allowed)
-        assert p >= 0.05, f"The mean F of {name} dropped by {drops.mean():.6f}, more than {allowed} (p = {p:.4f})."
+        assert p >= 0.05, (
+            f"The mean F of {name} dropped by {drops.mean():.6f}, more than {allowed} (p = "
+            f"{p:.4f})."
+        )
 
     return check
 
 
 def p_of_mean_above_zero(differences: np.ndarray) -> float:
-    """Return the p-value: how often the differences with random signs have a mean at least as high."""
+    """Return the p-value: how often the differences with random signs have a mean at least as
+    high.
+    """
     random = np.random.default_rng(0)
-    means = [(random.choice([-1, 1], len(differences)) * differences).mean() for _ in range(PERMUTATIONS)]
+    means = [
+        (random.choice([-1, 1], len(differences)) * differences).mean() for _ in range(PERMUTATIONS)
+    ]
     return (1 + np.sum(means >= differences.mean())) / (1 + PERMUTATIONS)

@@ -11,4 +11,6 @@ def read_lines(name: str) -> list[str]:
 
 def test_translations(assert_no_drop: Callable[..., None]) -> None:
     """Replace the file of candidates by the output of your system."""
-    assert_no_drop("translations", read_lines("candidates.txt"), read_lines("references.txt"), allowed=0.005)
+    assert_no_drop(
+        "translations", read_lines("candidates.txt"), read_lines("references.txt"), allowed=0.005
+    )

@@ -2,7 +2,8 @@
 
 python assemble.py BUNDLE [FOLDER]
 
-FOLDER is `site` beside this file by default. To view the page: `python3 -m http.server --directory FOLDER`.
+FOLDER is `site` beside this file by default. To view the page: `python3 -m http.server --directory
+FOLDER`.
 """
 
 import hashlib
@@ -31,30 +32,41 @@ def copy_page(folder: Path) -> None:
 
 
 def copy_model(bundle: Path, folder: Path) -> None:
-    """Copy a bundle and the packages that run it, and list the sizes and digests of large files in `files.json`."""
+    """Copy a bundle and the packages that run it, and list the sizes and digests of large files in
+    `files.json`.
+    """
     sources = {f"lib/{Path(name).name}": HERE / "node_modules" / name for name in PACKAGES}
     sources |= {f"bundle/{name}": bundle / name for name in BUNDLE}
     if missing := [source for source in sources.values() if not source.is_file()]:
         raise FileNotFoundError(
-            f"{missing[0]} is missing. `npm ci` installs the packages, and `bertscore-onnx export --tokenizer-mode "
-            "fast --scoring-graph` writes the bundle."
+            f"{missing[0]} is missing. `npm ci` installs the packages, and `bertscore-onnx export "
+            "--tokenizer-mode fast --scoring-graph` writes the bundle."
         )
     for name, source in sources.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, folder / name)
-    files = {name: _entry(source) for name, source in sources.items() if not name.endswith((".mjs", "bertscore.json"))}
+    files = {
+        name: _entry(source)
+        for name, source in sources.items()
+        if not name.endswith((".mjs", "bertscore.json"))
+    }
     (folder / "files.json").write_text(json.dumps(files, indent=1), encoding="utf-8")
 
 
 def _entry(file: Path) -> dict[str, int | str]:
     """Return what the page knows of a file before it loads it."""
     with file.open("rb") as content:
-        return {"size": file.stat().st_size, "sha256": hashlib.file_digest(content, "sha256").hexdigest()}
+        return {
+            "size": file.stat().st_size,
+            "sha256": hashlib.file_digest(content, "sha256").hexdigest(),
+        }
 
 
 if __name__ == "__main__":
     if len(sys.argv) not in (2, 3):
-        sys.exit("Expected the path of a bundle, and of a folder to write: assemble.py BUNDLE [FOLDER]")
+        sys.exit(
+            "Expected the path of a bundle, and of a folder to write: assemble.py BUNDLE [FOLDER]"
+        )
     target = Path(sys.argv[2]) if len(sys.argv) == 3 else HERE / "site"
     try:
         copy_page(target)

@@ -1,1 +1,3 @@
-"""The build-time half of bertscore-onnx: exports a transformer, cut at its layer, into a bundle (extra `export`)."""
+"""The build-time half of bertscore-onnx: exports a transformer, cut at its layer, into a bundle
+(extra `export`).
+"""

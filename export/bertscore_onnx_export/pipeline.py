@@ -15,7 +15,14 @@ from bertscore_onnx.bundle import catalogue
 from bertscore_onnx.bundle.card import CARD, model_card
 from bertscore_onnx.bundle.catalogue import Architecture, Baseline
 from bertscore_onnx.bundle.manifest import FORMAT_VERSION, GRAPH_FILE, Manifest, write_manifest
-from bertscore_onnx.bundle.store import Exporter, Precision, TokenizerMode, Variant, bundle_folder, file_digest
+from bertscore_onnx.bundle.store import (
+    Exporter,
+    Precision,
+    TokenizerMode,
+    Variant,
+    bundle_folder,
+    file_digest,
+)
 from bertscore_onnx.encoding.providers import load_onnxruntime
 from bertscore_onnx.errors import ExportError, json_fault
 from bertscore_onnx_export.graph.exporters import PACKAGES, check_exporter
@@ -24,7 +31,12 @@ from bertscore_onnx_export.graph.precision import convert_to_fp16, fuse, quantiz
 from bertscore_onnx_export.graph.scoring import Vocabulary, write_scoring_graph
 from bertscore_onnx_export.graph.write import write_graph
 from bertscore_onnx_export.model.families import Family, family_of
-from bertscore_onnx_export.model.load import count_layers, load_config, load_cut, stack_hidden_states
+from bertscore_onnx_export.model.load import (
+    count_layers,
+    load_config,
+    load_cut,
+    stack_hidden_states,
+)
 from bertscore_onnx_export.model.source import (
     Source,
     check_name,
@@ -39,7 +51,12 @@ from bertscore_onnx_export.tokenizer.load import load_tokenizer
 from bertscore_onnx_export.tokenizer.write import TokenizerFacts, original_ids, write_tokenizer
 from bertscore_onnx_export.verify.bundle import verify_bundle, verify_scoring_graph
 from bertscore_onnx_export.verify.golden import encode_long_text, score_golden_pairs
-from bertscore_onnx_export.verify.vectors import max_tokens, takes_padding, verify_inner_layer, verify_vectors
+from bertscore_onnx_export.verify.vectors import (
+    max_tokens,
+    takes_padding,
+    verify_inner_layer,
+    verify_vectors,
+)
 
 _log = logging.getLogger(__name__)
 _PACKAGES = ("onnx", "sentencepiece", "tokenizers", "torch", "transformers")
@@ -68,7 +85,8 @@ def export_model(
 ) -> Path:
     """Export a model into a bundle with the same scores, and return the bundle's folder.
 
-    Raises an ExportError if the model or its tokenizer cannot be exported, or the bundle fails its verification.
+    Raises an ExportError if the model or its tokenizer cannot be exported, or the bundle fails its
+    verification.
     """
     load_onnxruntime()  # if it is missing, fail before the work
     check_exporter(exporter)
@@ -104,16 +122,21 @@ def export_model(
                 verify_inner_layer(model, load_cut(source, config, family, middle), middle)
         if precision == "fp16":
             fuse(folder, config)
-            verify_vectors(model, folder / GRAPH_FILE, padding=padding)  # so that rounding cannot hide a wrong fusion
+            # so that rounding cannot hide a wrong fusion
+            verify_vectors(model, folder / GRAPH_FILE, padding=padding)
             convert_to_fp16(folder)
         elif precision == "int8":
             quantize_to_int8(folder)
         report(f"Converting the {tokenizer_mode} tokenizer")
         facts = write_tokenizer(original, max_tokens(model, config, family), folder)
-        slow_differences = compare_with_slow(source, facts, folder) if tokenizer_mode == "fast" else None
+        slow_differences = (
+            compare_with_slow(source, facts, folder) if tokenizer_mode == "fast" else None
+        )
         if scoring_graph:
             written_layers = num_layers + 1 if all_layers else None
-            write_scoring_graph(folder, _vocabulary(config, facts), padding=padding, layers=written_layers)
+            write_scoring_graph(
+                folder, _vocabulary(config, facts), padding=padding, layers=written_layers
+            )
         report("Verifying against PyTorch")
         ids_of = partial(original_ids, original)
         manifest = Manifest(
@@ -150,12 +173,18 @@ def export_model(
             check_same_model(manifest)
         long_text = encode_long_text(model, ids_of, facts.max_length)
         del model  # free memory for the runtime's own copy
-        manifest = msgspec.structs.replace(manifest, golden_difference=verify_bundle(folder, long_text))
+        manifest = msgspec.structs.replace(
+            manifest, golden_difference=verify_bundle(folder, long_text)
+        )
         if scoring_graph:
-            manifest = msgspec.structs.replace(manifest, scoring_difference=verify_scoring_graph(folder))
+            manifest = msgspec.structs.replace(
+                manifest, scoring_difference=verify_scoring_graph(folder)
+            )
         sealed = write_manifest(folder, manifest)
         license_fields = license_of(source) if license_id is None else {"license": license_id}
-        (folder / CARD).write_text(model_card({"path/to/bundle": sealed}, license_fields), encoding="utf-8")
+        (folder / CARD).write_text(
+            model_card({"path/to/bundle": sealed}, license_fields), encoding="utf-8"
+        )
     return target
 
 
@@ -174,7 +203,11 @@ def _vocabulary(config: Any, facts: TokenizerFacts) -> Vocabulary:
 def _baselines(model_id: str, layers: range) -> dict[str, list[Baseline]]:
     """Return the catalogue's baselines of the languages that have one for each layer."""
     rows = [catalogue.baselines(model_id, layer) for layer in layers]
-    return {language: [row[language] for row in rows] for language in rows[0] if all(language in row for row in rows)}
+    return {
+        language: [row[language] for row in rows]
+        for language in rows[0]
+        if all(language in row for row in rows)
+    }
 
 
 def _check_types(manifest: Manifest, source: Source) -> None:
@@ -183,14 +216,16 @@ def _check_types(manifest: Manifest, source: Source) -> None:
         msgspec.json.decode(msgspec.json.encode(manifest), type=Manifest)
     except msgspec.ValidationError as error:
         raise ExportError(
-            f"A setting of {source.name_or_path} has a wrong type: {json_fault(error)}. {source.remedy}"
+            f"A setting of {source.name_or_path} has a wrong type: {json_fault(error)}. "
+            f"{source.remedy}"
         ) from error
 
 
 def _warn_of_untested(family: Family) -> None:
     warnings.warn(
-        f"No test compares models of the type {family.name!r} with bert-score, and no layer was tuned for them. The "
-        "export is verified against PyTorch as always; check that the scores make sense.",
+        f"No test compares models of the type {family.name!r} with bert-score, and no layer was "
+        "tuned for them. The export is verified against PyTorch as always; check that the scores "
+        "make sense.",
         UserWarning,
         stacklevel=3,
     )

@@ -1,4 +1,6 @@
-"""Places an exported bundle: checks the target first, replaces it at the end, recovers it after a crash."""
+"""Places an exported bundle: checks the target first, replaces it at the end, recovers it after a
+crash.
+"""
 
 import contextlib
 import glob
@@ -23,10 +25,11 @@ _ABANDONED_AFTER = 24 * 3600
 
 @contextlib.contextmanager
 def staging_folder(target: Path, *, force: bool) -> Iterator[Path]:
-    """Yield an empty folder that is renamed to `target` after the block, and removed if the block raises.
+    """Yield an empty folder that is renamed to `target` after the block, and removed if the block
+    raises.
 
-    A bundle that is replaced is renamed first and deleted last. A failure before the new one is in its place restores
-    it; if the process is killed, the next export to the same folder does.
+    A bundle that is replaced is renamed first and deleted last. A failure before the new one is in
+    its place restores it; if the process is killed, the next export to the same folder does.
     """
     with _export_errors(target):
         folder = _resolve(target)
@@ -59,18 +62,28 @@ def _resolve(target: Path) -> Path:
     """Return the folder that `target` links to, since a rename would replace the link."""
     folder = Path(os.path.realpath(target))
     if target.is_symlink() and not folder.exists():
-        raise ExportError(f"{target} links to {folder}, which does not exist. Remove the link, or name another folder.")
+        raise ExportError(
+            f"{target} links to {folder}, which does not exist. Remove the link, or name another "
+            "folder."
+        )
     if os.path.ismount(folder):
-        raise ExportError(f"{target} is a mount point, which cannot be replaced by a bundle. Name a folder inside it.")
+        raise ExportError(
+            f"{target} is a mount point, which cannot be replaced by a bundle. Name a folder "
+            "inside it."
+        )
     return folder
 
 
 def _check_free(folder: Path, *, force: bool) -> None:
-    """Raise an ExportError if the folder must not be replaced: a bundle without force, and anything else always."""
+    """Raise an ExportError if the folder must not be replaced: a bundle without force, and anything
+    else always.
+    """
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
     if not (folder / MANIFEST).is_file():
-        raise ExportError(f"{folder} already exists and is not a bundle. Name a folder that is new or empty.")
+        raise ExportError(
+            f"{folder} already exists and is not a bundle. Name a folder that is new or empty."
+        )
     if not force:
         raise ExportError(f"{folder} already exists. Pass --force to replace it.")
 
@@ -89,7 +102,9 @@ def _clear(staging: Path, folder: Path) -> None:
         try:
             old.rename(folder)
         except OSError as error:
-            raise ExportError(f"Cannot put {old} back at {folder}: {error.strerror}. Rename it yourself.") from error
+            raise ExportError(
+                f"Cannot put {old} back at {folder}: {error.strerror}. Rename it yourself."
+            ) from error
     shutil.rmtree(staging, ignore_errors=True)
 
 
@@ -99,7 +114,10 @@ def _prefix(folder: Path) -> str:
 
 @contextlib.contextmanager
 def _lock_folder(folder: Path) -> Iterator[None]:
-    """Lock a folder; the system releases the lock when the process ends, even if it is killed."""
+    """Lock a folder.
+
+    The system releases the lock when the process ends, even if it is killed.
+    """
     if fcntl is None:
         yield
         return
@@ -113,7 +131,9 @@ def _lock_folder(folder: Path) -> Iterator[None]:
 
 
 def _is_abandoned(staging: Path) -> bool:
-    """Return whether the process of a staging folder has ended: its lock is free, or, without locks, it is old."""
+    """Return whether the process of a staging folder has ended: its lock is free, or, without
+    locks, it is old.
+    """
     if fcntl is not None:
         descriptor = os.open(staging, os.O_RDONLY)
         try:
@@ -135,4 +155,6 @@ def _export_errors(target: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ExportError(f"Cannot put a bundle at {target}: {error.strerror}. Name another folder.") from error
+        raise ExportError(
+            f"Cannot put a bundle at {target}: {error.strerror}. Name another folder."
+        ) from error

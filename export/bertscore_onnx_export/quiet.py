@@ -5,7 +5,13 @@ import warnings
 
 from transformers.utils import logging as transformers_logging
 
-_FUSIONS = ("fusion_attention", "fusion_base", "fusion_utils", "onnx_model", "onnxruntime.transformers")
+_FUSIONS = (
+    "fusion_attention",
+    "fusion_base",
+    "fusion_utils",
+    "onnx_model",
+    "onnxruntime.transformers",
+)
 """The loggers of ONNX Runtime's optimizer; some are not named after its package."""
 
 _LOGGERS = ("huggingface_hub", "onnx_ir", "onnxscript", "optimum", "torch", *_FUSIONS)

@@ -1,1 +1,3 @@
-"""Facts about models as data: chosen layers, maximum lengths, default models of languages, and baselines."""
+"""Facts about models as data: chosen layers, maximum lengths, default models of languages, and
+baselines.
+"""

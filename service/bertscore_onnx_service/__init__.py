@@ -5,7 +5,11 @@ from typing import TYPE_CHECKING
 
 __all__ = ["CountBatch", "MicroBatcher", "ScoreBatch"]
 
-_MODULES = {"CountBatch": "jobs.batches", "MicroBatcher": "batcher.batcher", "ScoreBatch": "jobs.batches"}
+_MODULES = {
+    "CountBatch": "jobs.batches",
+    "MicroBatcher": "batcher.batcher",
+    "ScoreBatch": "jobs.batches",
+}
 
 if TYPE_CHECKING:
     from bertscore_onnx_service.batcher.batcher import MicroBatcher
@@ -13,7 +17,9 @@ if TYPE_CHECKING:
 else:  # hidden from type checkers, to which every name would be a member
 
     def __getattr__(name: str) -> object:
-        """Import a public name when it is first used: a server needs no job, and a job no server."""
+        """Import a public name when it is first used: a server needs no job, and a job no
+        server.
+        """
         if name in _MODULES:
             return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

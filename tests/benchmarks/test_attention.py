@@ -16,7 +16,9 @@ another line
 def test_each_node_counts_once_by_its_kernel():
     kernels = kernels_in(PRINTED)
     assert kernels == Counter({"MATH": 2, "CUDNN_FLASH_ATTENTION": 1})
-    assert describe_kernels(kernels).startswith("1 × CUDNN_FLASH_ATTENTION, 2 × MATH: attention is not fused")
+    assert describe_kernels(kernels).startswith(
+        "1 × CUDNN_FLASH_ATTENTION, 2 × MATH: attention is not fused"
+    )
     assert describe_kernels({"CUDNN_FLASH_ATTENTION": 1}) == "1 × CUDNN_FLASH_ATTENTION"
 
 

@@ -1,4 +1,6 @@
-"""The benchmarks on a tiny model: contestants in processes of their own, the sums over rounds, and reports."""
+"""The benchmarks on a tiny model: contestants in processes of their own, the sums over rounds, and
+reports.
+"""
 
 import random
 
@@ -35,7 +37,17 @@ from benchmarks.stages import OTHER, busy_seconds, profile, stage_shares
 from bertscore_onnx import BERTScorer
 from harness.models import Model
 from harness.processes import ChildError
-from harness.results import Case, Goal, Report, Skipped, Timing, figure, percentile, ratio, read_report
+from harness.results import (
+    Case,
+    Goal,
+    Report,
+    Skipped,
+    Timing,
+    figure,
+    percentile,
+    ratio,
+    read_report,
+)
 from harness.texts import altered, synthetic_pairs
 from tests.support.processes import run_python
 
@@ -49,7 +61,14 @@ with mock.patch("bertscore_onnx.encoding.session.OnnxSession._compute") as compu
 print(compute.call_count)
 """
 CANDIDATES = ["the cat sat", "a dog ran", "a red house", "it was not a tree", "is it", "the mat"]
-REFERENCES = ["the cat sat on the mat", "dogs run", "the blue house", "it is a tree", "it is", "the mat"]
+REFERENCES = [
+    "the cat sat on the mat",
+    "dogs run",
+    "the blue house",
+    "it is a tree",
+    "it is",
+    "the mat",
+]
 PAIRS = {"candidates": CANDIDATES, "references": REFERENCES}
 
 
@@ -61,7 +80,9 @@ def test_ours_and_bert_score_are_compared(tiny_model, tiny_bundle, tmp_path):
     settings = Settings(rounds=2, left_out=[BF16, PEER_FAST, SCRIPT])
     contestants = {**on_cpu(model, settings), INT8: Contestant("ours, int8", OURS, fail)}
     comparisons = [(OURS, PEER, 1000.0), (INT8, PEER, None)]
-    case = compare_throughput(Case("a", "tiny"), model, contestants, (CANDIDATES, REFERENCES), settings, comparisons, 5)
+    case = compare_throughput(
+        Case("a", "tiny"), model, contestants, (CANDIDATES, REFERENCES), settings, comparisons, 5
+    )
     mine, theirs = case.timings
     assert (len(mine.seconds), len(theirs.seconds)) == (2, 2)
     assert mine.score_difference <= 1e-5
@@ -123,7 +144,9 @@ def test_on_a_gpu_every_moment_of_the_model_counts_once(tiny_bundle):
     assert busy_seconds([(5, 6), (0, 2), (1, 3), (1.5, 2)]) == 4
     assert busy_seconds([]) == 0
     with BERTScorer(tiny_bundle) as scorer:
-        seconds, shares = profile(lambda: scorer.score(CANDIDATES * 99, REFERENCES * 99), on_cpu=False)
+        seconds, shares = profile(
+            lambda: scorer.score(CANDIDATES * 99, REFERENCES * 99), on_cpu=False
+        )
     assert 0 < shares["encode"] < 1
     assert seconds > 0
 
@@ -140,7 +163,8 @@ def test_both_sides_of_a_case_do_the_same_work(tiny_bundle):
 
 
 def test_operations_are_counted_as_by_hand():
-    # a token: 2·(4·2² + 2·2·3) = 56 for the products, and 4·2 = 8 for the attention to each token of its text
+    # a token: 2·(4·2² + 2·2·3) = 56 for the products, and 4·2 = 8 for the attention to each token
+    # of its text
     assert encode_flops([1], layers=1, hidden=2, intermediate=3) == 64
     assert encode_flops([10, 2], layers=3, hidden=2, intermediate=3) == 3 * (560 + 800 + 112 + 32)
 
@@ -150,7 +174,13 @@ def test_figures_are_medians_of_ratios_within_rounds():
     assert (faster.median, faster.low, faster.high, faster.met) == (3.0, 2.0, 5.0, True)
     goals = (Goal(3.1), Goal(3, at_most=True), Goal(2.9, at_most=True), None)
     assert [figure("any", "", [3.0], goal).met for goal in goals] == [False, True, False, None]
-    assert [percentile(range(1, 11), percent) for percent in (0, 50, 90, 91, 99)] == [1, 5, 9, 10, 10]
+    assert [percentile(range(1, 11), percent) for percent in (0, 50, 90, 91, 99)] == [
+        1,
+        5,
+        9,
+        10,
+        10,
+    ]
 
 
 def measured_case(settings):
@@ -162,22 +192,34 @@ def measured_case(settings):
 
 def test_a_run_writes_and_shows_what_was_measured(tmp_path, capsys):
     rates = iter([8e9, 6e9, 12e9])
-    run_cases([measured_case, measured_case], Settings(output=tmp_path), "name", lambda: next(rates), share_goal=35)
+    run_cases(
+        [measured_case, measured_case],
+        Settings(output=tmp_path),
+        "name",
+        lambda: next(rates),
+        share_goal=35,
+    )
     report = read_report(tmp_path / "name.json")
     shares = [case.figures[-1] for case in report.cases]
-    assert [(share.median, share.met) for share in shares] == [(37.5, True), (25.0, False)]  # of the better rate
+    # of the better rate
+    assert [(share.median, share.met) for share in shares] == [(37.5, True), (25.0, False)]
     assert {"processor", "cores usable", "features", "onnxruntime"} <= report.machine.keys()
     text = (tmp_path / "name.md").read_text(encoding="utf-8")
     assert text == as_markdown(report)
     assert case_as_markdown(report.cases[0]) in text
     assert case_as_markdown(report.cases[0]) in capsys.readouterr().out
-    row = [cell.strip() for cell in next(line for line in text.split("\n") if line.startswith("| ours")).split("|")]
+    row = [
+        cell.strip()
+        for cell in next(line for line in text.split("\n") if line.startswith("| ours")).split("|")
+    ]
     assert row[1:-1] == ["ours", "1.50 s", "1.00 s to 2.00 s", "10", "100 MB", "1.0e-06"]
 
 
 def test_figures_go_where_the_page_has_those_of_the_processor():
     document = DOCUMENT.read_text(encoding="utf-8")
-    narrow, wide = (Report("today", {"features": features}, {}) for features in ("avx2", "avx2 avx512f"))
+    narrow, wide = (
+        Report("today", {"features": features}, {}) for features in ("avx2", "avx2 avx512f")
+    )
     narrow.made, wide.made = "on the narrow one", "on the wide one"
     text = with_reports(document, [wide, narrow])
     for name, made in (("AVX2", narrow.made), ("AVX-512", wide.made)):
@@ -193,7 +235,8 @@ def test_the_measurements_on_a_gpu_are_rehearsed_without_one(tmp_path):
     assert [len(case.timings) for case in (around, few, many)] == [0, 5, 3]
     for case in (few, many):
         assert not case.skipped
-        assert all((timing.score_difference or 0) < 1e-3 for timing in case.timings)  # all score alike
+        # all score alike
+        assert all((timing.score_difference or 0) < 1e-3 for timing in case.timings)
     figures = {figure.name: figure.median for figure in around.figures}
     assert figures["F in fp32, from the CPU's"] <= 1
     assert all(value > 0 for name, value in figures.items() if "callers" in name)
@@ -208,7 +251,9 @@ def test_what_is_missing_for_the_measurements_on_a_gpu_is_said_first(tmp_path):
 def test_every_pair_scores_in_plain_pytorch_as_in_bert_score(tiny_model):
     expected = load_peer(str(tiny_model), device="cpu", num_layers=2).score(CANDIDATES, REFERENCES)
     for unpadded in (False, True):
-        scorer = load_torch(str(tiny_model), device="cpu", num_layers=2, dtype="float32", unpadded=unpadded)
+        scorer = load_torch(
+            str(tiny_model), device="cpu", num_layers=2, dtype="float32", unpadded=unpadded
+        )
         for found, values in zip(scorer.score(CANDIDATES, REFERENCES), expected, strict=True):
             assert found == pytest.approx(values.tolist(), abs=1e-5)
 

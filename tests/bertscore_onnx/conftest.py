@@ -6,7 +6,9 @@ from importlib.util import find_spec
 import pytest
 
 collect_ignore = (
-    [] if find_spec("torch") else ["compat/test_tensors.py", "matching/test_tokens.py", "scoring/test_contexts.py"]
+    []
+    if find_spec("torch")
+    else ["compat/test_tensors.py", "matching/test_tokens.py", "scoring/test_contexts.py"]
 )
 
 

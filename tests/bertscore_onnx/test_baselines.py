@@ -8,7 +8,13 @@ import pytest
 from scipy.stats import sem
 
 from bertscore_onnx import BERTScorer, baselines
-from bertscore_onnx.baselines import check_bundle, compute_baseline, draw_pairs, short_texts, write_baseline
+from bertscore_onnx.baselines import (
+    check_bundle,
+    compute_baseline,
+    draw_pairs,
+    short_texts,
+    write_baseline,
+)
 from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
 from bertscore_onnx.bundle.catalogue import read_baseline_file
 from bertscore_onnx.errors import BaselineError, BundleError, InputError
@@ -94,11 +100,21 @@ def test_each_layer_has_its_mean_standard_error_and_quantiles(measured, scores):
     assert [layer.layer for layer in measured.layers] == [0, 1, 2, 3]
     for number, layer in enumerate(measured.layers):
         mean, error = layer.mean, layer.standard_error
-        assert [mean.precision, mean.recall, mean.f1] == pytest.approx(scores[:, number].mean(axis=1), abs=1e-6)
-        assert [error.precision, error.recall, error.f1] == pytest.approx(sem(scores[:, number], axis=1), abs=1e-6)
-        assert layer.f1_quantiles == pytest.approx(np.percentile(scores[2, number], range(101)), abs=1e-5)
+        assert [mean.precision, mean.recall, mean.f1] == pytest.approx(
+            scores[:, number].mean(axis=1), abs=1e-6
+        )
+        assert [error.precision, error.recall, error.f1] == pytest.approx(
+            sem(scores[:, number], axis=1), abs=1e-6
+        )
+        assert layer.f1_quantiles == pytest.approx(
+            np.percentile(scores[2, number], range(101)), abs=1e-5
+        )
     assert (measured.num_pairs, measured.precision) == (50, "fp32")
-    errors = [error for one in measured.layers for error in (one.standard_error.precision, one.standard_error.recall)]
+    errors = [
+        error
+        for one in measured.layers
+        for error in (one.standard_error.precision, one.standard_error.recall)
+    ]
     assert measured.largest_standard_error >= max(errors)
 
 
@@ -120,7 +136,9 @@ def test_json_has_all_of_it(measured):
     content = json.loads(measured.to_json())
     assert [layer["layer"] for layer in content["layers"]] == [0, 1, 2, 3]
     assert content["layers"][1]["f1"] == measured.layers[1].mean.f1
-    assert content["layers"][1]["standard_error"]["recall"] == measured.layers[1].standard_error.recall
+    assert (
+        content["layers"][1]["standard_error"]["recall"] == measured.layers[1].standard_error.recall
+    )
     assert len(content["layers"][1]["f1_quantiles"]) == 101
     assert (content["pairs"], content["seed"], content["max_words"]) == (50, 5, 32)
 
@@ -133,17 +151,25 @@ def test_it_stops_once_the_standard_errors_are_small_enough(scorer, monkeypatch)
     assert 10 <= early.num_pairs < 50
     assert early.num_pairs % 10 == 0
     assert early.largest_standard_error < full.largest_standard_error * 1.5
-    assert early.layers == compute_baseline(scorer, CORPUS, seed=5, num_pairs=early.num_pairs, tolerance=0).layers
+    assert (
+        early.layers
+        == compute_baseline(scorer, CORPUS, seed=5, num_pairs=early.num_pairs, tolerance=0).layers
+    )
 
 
-@pytest.mark.parametrize("options", [{"tolerance": -1}, {"tolerance": float("nan")}, {"max_words": 1}])
+@pytest.mark.parametrize(
+    "options", [{"tolerance": -1}, {"tolerance": float("nan")}, {"max_words": 1}]
+)
 def test_settings_are_checked(scorer, options):
     with pytest.raises(InputError, match=f"{next(iter(options))} is"):
         compute_baseline(scorer, CORPUS, **options)
 
 
 def test_a_scorer_that_weighs_or_rescales_is_refused(scorer, baseline_path):
-    with scorer.with_idf(True, CORPUS) as weighted, pytest.raises(InputError, match="measured without both"):
+    with (
+        scorer.with_idf(True, CORPUS) as weighted,
+        pytest.raises(InputError, match="measured without both"),
+    ):
         compute_baseline(weighted, CORPUS)
     with (
         scorer.with_rescaling(baseline_path=baseline_path) as rescaled,
@@ -190,7 +216,9 @@ def test_unrelated_pairs_are_scored_with_the_scorers_settings(bundle, measured_l
         with scorer.with_idf(True, CORPUS) as weighted:
             assert weighted.unrelated_scores() is None
         with scorer.with_rescaling("en") as rescaled:
-            raw, scaled = ((one.unrelated_scores() < one.score(*PAIR).F).mean() for one in (scorer, rescaled))
+            raw, scaled = (
+                (one.unrelated_scores() < one.score(*PAIR).F).mean() for one in (scorer, rescaled)
+            )
             assert scaled == pytest.approx(raw, abs=1e-3)
     write_baseline(bundle, measured_layer, "de")
     with BERTScorer(bundle, device="cpu") as scorer:
@@ -228,7 +256,9 @@ def test_a_failure_leaves_the_manifest_that_was_there(bundle, measured_layer, mo
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", refuse)
-    with pytest.raises(BundleError, match=r"cannot be changed \(No space left on device\).*`baseline_path`"):
+    with pytest.raises(
+        BundleError, match=r"cannot be changed \(No space left on device\).*`baseline_path`"
+    ):
         write_baseline(bundle, measured_layer, "en")
     assert (bundle / "bertscore.json").read_bytes() == before
     assert not [file for file in bundle.iterdir() if file.name.startswith(".")]
@@ -244,7 +274,9 @@ def test_a_bundle_that_was_pulled_or_is_a_cache_stays_as_it_is(bundle, tmp_path,
         write_baseline(bundle, measured_layer, "en")
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere"
+)
 def test_a_read_only_folder_is_refused(bundle):
     bundle.chmod(0o555)
     try:
@@ -254,9 +286,13 @@ def test_a_read_only_folder_is_refused(bundle):
         bundle.chmod(0o755)
 
 
-def test_a_bundle_of_all_layers_needs_a_baseline_of_each(all_layers_bundle, tmp_path, measured, measured_layer):
+def test_a_bundle_of_all_layers_needs_a_baseline_of_each(
+    all_layers_bundle, tmp_path, measured, measured_layer
+):
     bundle = shutil.copytree(all_layers_bundle, tmp_path / "all")
-    with pytest.raises(InputError, match=r"one of layers \[2\], and the bundle .* has \[0, 1, 2, 3\]"):
+    with pytest.raises(
+        InputError, match=r"one of layers \[2\], and the bundle .* has \[0, 1, 2, 3\]"
+    ):
         write_baseline(bundle, measured_layer, "en")
     write_baseline(bundle, replace(measured, num_pairs=100), "en")
     with BERTScorer(bundle, all_layers=True, device="cpu") as scorer:

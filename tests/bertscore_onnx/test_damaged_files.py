@@ -1,4 +1,6 @@
-"""Readers of files and of answers raise our errors alone, whatever they read, in bounded memory and time."""
+"""Readers of files and of answers raise our errors alone, whatever they read, in bounded memory and
+time.
+"""
 
 import os
 import re
@@ -27,9 +29,22 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of me
     ],
 )
 def test_damaged_files_and_answers_are_refused(tmp_path, seed, cases):
-    command = [sys.executable, "-m", "tests.support.file_fuzz", str(tmp_path), str(seed), str(cases)]
-    environment = {**os.environ, "HF_HUB_OFFLINE": "0", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=1800, check=False)
+    command = [
+        sys.executable,
+        "-m",
+        "tests.support.file_fuzz",
+        str(tmp_path),
+        str(seed),
+        str(cases),
+    ]
+    environment = {
+        **os.environ,
+        "HF_HUB_OFFLINE": "0",
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment, timeout=1800, check=False
+    )
     assert (done.returncode, done.stdout) == (0, ""), done.stderr[-2000:]
 
 

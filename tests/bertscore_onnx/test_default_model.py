@@ -38,7 +38,9 @@ def all_ways(run, write, lang, model=None):
         "counts": lambda: count_documents(TEXTS, model, lang=lang),
         "batches": lambda: ScoreBatch(model, lang=lang)({"candidate": TEXTS, "reference": TEXTS}),
         "score": lambda: run("score", "-c", texts, *arguments),
-        "count-documents": lambda: run("count-documents", *arguments, "-o", texts.parent / "counts.json"),
+        "count-documents": lambda: run(
+            "count-documents", *arguments, "-o", texts.parent / "counts.json"
+        ),
     }
 
 
@@ -66,7 +68,8 @@ def test_a_language_is_stronger_than_the_environment(run, write, way):
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
-    ("lang", "advice"), [("xx", "expected a language code"), ("xyz", "'und'"), ("english", "'en' for this one")]
+    ("lang", "advice"),
+    [("xx", "expected a language code"), ("xyz", "'und'"), ("english", "'en' for this one")],
 )
 @pytest.mark.parametrize("has_model", [False, True])
 def test_what_is_no_language_is_refused(run, write, tiny_bundle, way, lang, advice, has_model):
@@ -93,7 +96,9 @@ def test_a_job_uses_it(tmp_path, scorer):
     assert result.signature == str(scorer.signature)
 
 
-@pytest.mark.parametrize(("name", "error"), [("robreta-large", UnknownModelError), ("./absent", BundleNotFoundError)])
+@pytest.mark.parametrize(
+    ("name", "error"), [("robreta-large", UnknownModelError), ("./absent", BundleNotFoundError)]
+)
 def test_an_error_names_the_variable(monkeypatch, name, error):
     monkeypatch.setenv("BERTSCORE_ONNX_MODEL", name)
     with pytest.raises(error, match=rf"^BERTSCORE_ONNX_MODEL is '{name}'\. .*{name}"):

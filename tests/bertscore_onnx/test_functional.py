@@ -47,14 +47,25 @@ def test_calls_with_the_same_settings_load_the_model_once(loaded, tiny_bundle):
         {"rescale_with_baseline": True},
     ],
 )
-def test_scores_are_those_of_a_new_scorer_after_other_calls(loaded, tiny_bundle, baseline_path, options):
+def test_scores_are_those_of_a_new_scorer_after_other_calls(
+    loaded, tiny_bundle, baseline_path, options
+):
     if "rescale_with_baseline" in options:
         options = {**options, "baseline_path": baseline_path}
-    score(CANDIDATES, REFERENCES, tiny_bundle, idf=True, rescale_with_baseline=True, baseline_path=baseline_path)
+    score(
+        CANDIDATES,
+        REFERENCES,
+        tiny_bundle,
+        idf=True,
+        rescale_with_baseline=True,
+        baseline_path=baseline_path,
+    )
     scores, line = score(CANDIDATES, REFERENCES, tiny_bundle, return_hash=True, **options)
     assert len(loaded) == 1
     with BERTScorer(tiny_bundle, **options) as scorer:
-        assert largest_difference(scores, scorer.score(CANDIDATES, REFERENCES)) == pytest.approx(0, abs=1e-6)
+        assert largest_difference(scores, scorer.score(CANDIDATES, REFERENCES)) == pytest.approx(
+            0, abs=1e-6
+        )
         assert line == scorer.hash
 
 
@@ -92,7 +103,9 @@ def test_a_bundle_that_was_replaced_is_loaded_again(tiny_bundle, all_layers_bund
         score(["a cat"], ["the dog sat"], place)
 
 
-def test_a_relative_path_is_that_of_the_working_directory(loaded, tiny_bundle, tmp_path, monkeypatch):
+def test_a_relative_path_is_that_of_the_working_directory(
+    loaded, tiny_bundle, tmp_path, monkeypatch
+):
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
         shutil.copytree(tiny_bundle, tmp_path / name / "bundle")
@@ -135,7 +148,9 @@ def test_clearing_while_others_score_loses_nothing(tiny_bundle):
     clearing.start()
     try:
         with ThreadPoolExecutor(4) as threads:
-            results = [*threads.map(lambda _: score(CANDIDATES, REFERENCES, tiny_bundle).F, range(16))]
+            results = [
+                *threads.map(lambda _: score(CANDIDATES, REFERENCES, tiny_bundle).F, range(16))
+            ]
     finally:
         done.set()
         clearing.join()

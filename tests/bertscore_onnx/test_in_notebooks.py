@@ -48,7 +48,9 @@ def test_of_several_references_the_scores_are_those_of_score(scorer):
 @pytest.mark.parametrize("width", [390, 1280])
 def test_they_fit_a_page(shown, tmp_path, width):
     page = tmp_path / "notebook.html"
-    page.write_text(f"<!doctype html><meta charset=utf-8>{'<hr>'.join(shown.values())}", encoding="utf-8")
+    page.write_text(
+        f"<!doctype html><meta charset=utf-8>{'<hr>'.join(shown.values())}", encoding="utf-8"
+    )
     with chromium(tmp_path / "profile") as browser:
         browser.execute_cdp_cmd(
             "Emulation.setDeviceMetricsOverride",
@@ -57,7 +59,8 @@ def test_they_fit_a_page(shown, tmp_path, width):
         browser.get(page.as_uri())
         assert browser.get_log("browser") == []
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width
-        assert [bar.get_attribute("height") != "0.0" for bar in browser.find_elements("css selector", "rect")].count(
-            True
-        )
+        assert [
+            bar.get_attribute("height") != "0.0"
+            for bar in browser.find_elements("css selector", "rect")
+        ].count(True)
         assert browser.find_elements("css selector", ".match b") == []

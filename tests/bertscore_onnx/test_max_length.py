@@ -13,8 +13,16 @@ from tests.support.scores import largest_difference
 MAX_LENGTH = 8
 """Six words between the two special tokens."""
 
-CANDIDATES = ["the cat sat on the mat and the red dog ran", "a dog ran", "the blue house or the red tree on a mat"]
-REFERENCES = ["a cat sits on a mat or a blue house sat on", "the dog ran", "a red house and the blue tree sat on mat"]
+CANDIDATES = [
+    "the cat sat on the mat and the red dog ran",
+    "a dog ran",
+    "the blue house or the red tree on a mat",
+]
+REFERENCES = [
+    "a cat sits on a mat or a blue house sat on",
+    "the dog ran",
+    "a red house and the blue tree sat on mat",
+]
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* longer than 8 tokens and truncated:UserWarning")
 

@@ -37,20 +37,25 @@ def test_all_members_exist_and_are_listed_before_an_import():
 
 
 @pytest.mark.parametrize(
-    "name", ["get_hash", "get_idf_dict", "get_tokenizer", "lang2model", "model2layers", "plot_example"]
+    "name",
+    ["get_hash", "get_idf_dict", "get_tokenizer", "lang2model", "model2layers", "plot_example"],
 )
 def test_other_names_of_bert_score_are_answered_with_a_module(name):
     module = "bertscore_onnx.compat.bert_score"
     with pytest.raises(AttributeError) as caught:
         getattr(bertscore_onnx, name)
-    assert str(caught.value) == f"bert-score's {name} is in {module}: `from {module} import {name}`."
+    assert (
+        str(caught.value) == f"bert-score's {name} is in {module}: `from {module} import {name}`."
+    )
     assert hasattr(import_module(module), name)
 
 
 @pytest.mark.parametrize("name", ["cache_scibert", "get_model", "sent_encode"])
 def test_names_without_a_counterpart_are_answered_with_advice(name):
     assert not hasattr(bertscore_onnx, name)
-    with pytest.raises(AttributeError, match=rf"{name} is not part .* Use bertscore_onnx\.BERTScorer\.encode"):
+    with pytest.raises(
+        AttributeError, match=rf"{name} is not part .* Use bertscore_onnx\.BERTScorer\.encode"
+    ):
         getattr(bertscore_onnx, name)
 
 
@@ -59,19 +64,30 @@ def test_names_without_a_counterpart_are_answered_with_advice(name):
     [
         ("import bertscore_onnx", {*HEAVY, "onnxruntime", "numpy", "tokenizers", "typer"}),
         ("from bertscore_onnx import BERTScorer", {*HEAVY, "onnxruntime"}),
-        ("import bertscore_onnx_evaluation", {*HEAVY, "onnxruntime", "numpy", "scipy", "sacrebleu", "jinja2"}),
+        (
+            "import bertscore_onnx_evaluation",
+            {*HEAVY, "onnxruntime", "numpy", "scipy", "sacrebleu", "jinja2"},
+        ),
     ],
 )
 def test_an_import_imports_nothing_heavy(code, not_loaded):
-    assert not {*run(f"{code}; import sys, json; print(json.dumps(sorted(sys.modules)))")} & not_loaded
+    assert (
+        not {*run(f"{code}; import sys, json; print(json.dumps(sorted(sys.modules)))")} & not_loaded
+    )
 
 
 @pytest.mark.parametrize(
     ("call", "needs_onnxruntime"),
-    [("score(['a cat'], ['the cat'], {!r})", True), ("count_documents(['the cat sat', 'a dog'], {!r})", False)],
+    [
+        ("score(['a cat'], ['the cat'], {!r})", True),
+        ("count_documents(['the cat sat', 'a dog'], {!r})", False),
+    ],
 )
 def test_scoring_imports_no_torch_and_counting_no_onnxruntime(tiny_bundle, call, needs_onnxruntime):
     call = call.format(str(tiny_bundle))
-    loaded = run(f"import bertscore_onnx, sys, json; bertscore_onnx.{call}; print(json.dumps(sorted(sys.modules)))")
+    loaded = run(
+        f"import bertscore_onnx, sys, json; bertscore_onnx.{call}; "
+        "print(json.dumps(sorted(sys.modules)))"
+    )
     assert ("onnxruntime" in loaded) is needs_onnxruntime
     assert not {*loaded} & {*HEAVY}

@@ -51,7 +51,9 @@ def test_the_frame_comes_back_with_its_columns_and_scores(scorer, scores, make):
     scored = scorer.score_frame(frame, candidate="mt", reference="gold")
     assert type(scored) is type(frame)
     assert columns_of(frame) == COLUMNS
-    expected = COLUMNS | dict(zip(["precision", "recall", "f1"], map(np.ndarray.tolist, scores), strict=True))
+    expected = COLUMNS | dict(
+        zip(["precision", "recall", "f1"], map(np.ndarray.tolist, scores), strict=True)
+    )
     assert columns_of(scored) == expected
     assert list(columns_of(scored)) == list(expected)
 
@@ -83,7 +85,9 @@ FOUR_ROWS = {
         ({"idf": True}, {"reference": "gold", "context": "before"}),
     ],
 )
-def test_a_missing_candidate_does_not_change_the_scores_of_other_rows(tiny_bundle, settings, columns):
+def test_a_missing_candidate_does_not_change_the_scores_of_other_rows(
+    tiny_bundle, settings, columns
+):
     whole = pd.DataFrame(FOUR_ROWS)
     gap = whole.assign(mt=["the cat sat", None, "it", float("nan")])
     with BERTScorer(tiny_bundle, device="cpu", **settings) as scorer:
@@ -92,14 +96,21 @@ def test_a_missing_candidate_does_not_change_the_scores_of_other_rows(tiny_bundl
         alone = scorer.score_frame(gap.dropna(subset="mt"), "mt", **columns)
     assert scored["f1"].isna().tolist() == [False, True, False, True]
     for name in ("precision", "recall", "f1"):
-        assert scored[name].dropna().tolist() == pytest.approx(expected[name][[0, 2]].tolist(), abs=1e-6)
+        assert scored[name].dropna().tolist() == pytest.approx(
+            expected[name][[0, 2]].tolist(), abs=1e-6
+        )
     assert abs(alone["f1"] - expected["f1"][[0, 2]]).max() > 0.001  # the other references matter
 
 
 def test_missing_references_count_nowhere(tiny_bundle):
-    frame = pd.DataFrame({"candidate": ["the cat", None, "it"], "reference": ["a cat", "the dog", None]})
+    frame = pd.DataFrame(
+        {"candidate": ["the cat", None, "it"], "reference": ["a cat", "the dog", None]}
+    )
     counts = count_documents(["a cat", "the dog"], tiny_bundle)
-    with BERTScorer(tiny_bundle, device="cpu", idf=True) as scorer, scorer.with_idf(counts) as other:
+    with (
+        BERTScorer(tiny_bundle, device="cpu", idf=True) as scorer,
+        scorer.with_idf(counts) as other,
+    ):
         scored = scorer.score_frame(frame, errors="null")
         assert scored["f1"][0] == other.score(["the cat"], ["a cat"]).F[0]
         assert scorer.score_frame(frame[1:], errors="null")["f1"].isna().all()
@@ -108,8 +119,12 @@ def test_missing_references_count_nowhere(tiny_bundle):
 @KINDS
 def test_several_references_have_a_best_one(scorer, make):
     columns = COLUMNS | {"other": ["the cat sat", "house", "it"]}
-    lists = COLUMNS | {"gold": [list(texts) for texts in zip(columns["gold"], columns["other"], strict=True)]}
-    by_columns = columns_of(scorer.score_frame(make(columns), "mt", ["gold", "other"], names=("P", "R", "F")))
+    lists = COLUMNS | {
+        "gold": [list(texts) for texts in zip(columns["gold"], columns["other"], strict=True)]
+    }
+    by_columns = columns_of(
+        scorer.score_frame(make(columns), "mt", ["gold", "other"], names=("P", "R", "F"))
+    )
     assert list(by_columns)[-4:] == ["P", "R", "F", "best_reference"]
     expected = scorer.score(lists["mt"], lists["gold"])
     assert by_columns["best_reference"] == expected.best_reference.tolist()
@@ -121,7 +136,9 @@ def test_several_references_have_a_best_one(scorer, make):
 @pytest.mark.parametrize("errors", ["raise", "null"])
 @pytest.mark.filterwarnings("ignore:.* longer than .* truncated:UserWarning")
 def test_a_fourth_name_adds_a_column_of_truncated_texts(scorer, make, errors):
-    columns = COLUMNS | {"mt": ["the cat sat", None if errors == "null" else "a", "a cat ran " * 20]}
+    columns = COLUMNS | {
+        "mt": ["the cat sat", None if errors == "null" else "a", "a cat ran " * 20]
+    }
     names = ("p", "r", "f", "cut")
     scored = columns_of(scorer.score_frame(make(columns), "mt", "gold", names=names, errors=errors))
     assert list(scored) == [*COLUMNS, *names, "unknown", *["error"] * (errors == "null")]
@@ -141,7 +158,9 @@ def test_every_layer_has_one_column_of_truncated_texts(all_layers_bundle):
 
 
 def test_the_index_types_and_order_of_pandas_stay(scorer, scores):
-    frame = pd.DataFrame(COLUMNS, index=["c", "a", "b"]).assign(day=pd.Timestamp("2026-01-01"), kind="x")
+    frame = pd.DataFrame(COLUMNS, index=["c", "a", "b"]).assign(
+        day=pd.Timestamp("2026-01-01"), kind="x"
+    )
     frame["kind"] = frame["kind"].astype("category")
     scored = scorer.score_frame(frame, candidate="mt", reference="gold")
     pd.testing.assert_frame_equal(scored[[*frame]], frame)

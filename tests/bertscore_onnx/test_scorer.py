@@ -36,7 +36,10 @@ def test_a_scorer_cannot_be_sent_to_another_process(scorer, send):
 @pytest.mark.parametrize("batch_size", [1, 2, 64])
 def test_scores_do_not_depend_on_the_batch_or_the_order(scorer, batch_size):
     expected = scorer.score(CANDIDATES, REFERENCES)
-    assert largest_difference(scorer.score(CANDIDATES, REFERENCES, batch_size=batch_size), expected) < 1e-5
+    assert (
+        largest_difference(scorer.score(CANDIDATES, REFERENCES, batch_size=batch_size), expected)
+        < 1e-5
+    )
     backwards = scorer.score(CANDIDATES[::-1], REFERENCES[::-1], batch_size=batch_size)
     assert largest_difference([array[::-1] for array in backwards], expected) < 1e-5
 
@@ -51,15 +54,30 @@ def test_a_side_without_words_scores_zero_with_one_warning(scorer, empty):
 
 def test_a_side_without_weights_scores_zero_with_a_warning(tiny_bundle):
     message = "^1 pair scores 0 because every token of a side weighs 0.$"
-    with BERTScorer(tiny_bundle, idf=defaultdict(float)) as scorer, pytest.warns(UserWarning, match=message):
+    with (
+        BERTScorer(tiny_bundle, idf=defaultdict(float)) as scorer,
+        pytest.warns(UserWarning, match=message),
+    ):
         assert scorer.score(["a cat"], ["the cat"]).F.tolist() == [0]
 
 
 @pytest.mark.parametrize(
     "text",
-    ["\0", "a\0b", chr(0xD800), "a \udfff cat", "\ufffd", "x" * 1_000_000, "cat " * 250_000, "🐈" * 100_000, "\u0301"],
+    [
+        "\0",
+        "a\0b",
+        chr(0xD800),
+        "a \udfff cat",
+        "\ufffd",
+        "x" * 1_000_000,
+        "cat " * 250_000,
+        "🐈" * 100_000,
+        "\u0301",
+    ],
 )
-@pytest.mark.filterwarnings("ignore:.* 0 because :UserWarning", "ignore:.* longer than 32 tokens :UserWarning")
+@pytest.mark.filterwarnings(
+    "ignore:.* 0 because :UserWarning", "ignore:.* longer than 32 tokens :UserWarning"
+)
 def test_strange_text_never_crashes_and_never_gives_nan(scorer, text):
     assert np.isfinite(scorer.score([text, "a cat"], ["the cat", text])).all()
 
@@ -77,13 +95,18 @@ CUT = ["cat " * 50, "a dog", "dog " * 50], ["tree " * 50, "dog " * 50, "the mat"
     ids=["score", "pairwise", "encode"],
 )
 def test_texts_that_are_cut_are_counted_in_one_warning(scorer, score, number):
-    with pytest.warns(UserWarning, match=f"{number} texts are longer than 32 tokens and truncated") as caught:
+    with pytest.warns(
+        UserWarning, match=f"{number} texts are longer than 32 tokens and truncated"
+    ) as caught:
         score(scorer)
     assert [warning.filename for warning in caught] == [__file__]
 
 
 def test_idf_comes_from_the_call_unless_computed_before(tiny_bundle):
-    with BERTScorer(tiny_bundle, idf=True) as scorer, BERTScorer(tiny_bundle, idf=True, idf_sents=REFERENCES) as ready:
+    with (
+        BERTScorer(tiny_bundle, idf=True) as scorer,
+        BERTScorer(tiny_bundle, idf=True, idf_sents=REFERENCES) as ready,
+    ):
         expected = ready.score(CANDIDATES, REFERENCES)
         assert largest_difference(scorer.score(CANDIDATES, REFERENCES), expected) == 0
         scorer.compute_idf(["the cat sat on the mat", "a red dog"])
@@ -107,7 +130,9 @@ def test_the_signature_states_what_can_change_a_digit(tiny_bundle, baseline_path
             f"numpy-{np.__version__}"
         )
     )
-    with BERTScorer(tiny_bundle, idf=True, rescale_with_baseline=True, baseline_path=baseline_path) as other:
+    with BERTScorer(
+        tiny_bundle, idf=True, rescale_with_baseline=True, baseline_path=baseline_path
+    ) as other:
         assert "|idf:references|rescale:file-" in other.hash
 
 
@@ -141,7 +166,8 @@ def test_calls_that_may_give_other_digits_have_other_signatures(
     calls = [({"model_type": tiny_bundle, **settings}, texts) for settings, texts in CALLS]
     calls += [({"model_type": bundle}, {}) for bundle in (quantised, fast_bundle)]
     calls += [
-        ({"model_type": all_layers_bundle, "num_layers": 1, "all_layers": is_all}, {}) for is_all in (False, True)
+        ({"model_type": all_layers_bundle, "num_layers": 1, "all_layers": is_all}, {})
+        for is_all in (False, True)
     ]
     calls += [
         ({"model_type": tiny_bundle, "rescale_with_baseline": True, "baseline_path": path}, {})
@@ -174,7 +200,9 @@ def test_the_positional_arguments_are_those_of_bert_score(name):
 
 
 def test_arguments_by_position_arrive(tiny_bundle):
-    with BERTScorer(str(tiny_bundle), 2, 64, 1, False, True, REFERENCES, "cpu", "en", False, None, False) as scorer:
+    with BERTScorer(
+        str(tiny_bundle), 2, 64, 1, False, True, REFERENCES, "cpu", "en", False, None, False
+    ) as scorer:
         assert scorer.signature.idf not in ("no", "references")
         assert scorer.signature.tokenizer == "slow"
 
@@ -270,7 +298,8 @@ def test_latency_gives_the_same_scores_without_more_threads(quick, scorer, numbe
 
 
 @pytest.mark.skipif(
-    tuple(map(int, onnxruntime.__version__.split(".")[:2])) < (1, 26), reason="ONNX Runtime ignores the setting"
+    tuple(map(int, onnxruntime.__version__.split(".")[:2])) < (1, 26),
+    reason="ONNX Runtime ignores the setting",
 )
 def test_threads_do_not_go_on_for_long_when_all_is_scored(tiny_bundle):
     with BERTScorer(tiny_bundle, device="cpu", nthreads=8, optimize_for="latency") as scorer:
@@ -304,7 +333,9 @@ def test_nothing_is_printed_of_a_fork(tiny_bundle, monkeypatch):
 
 
 @pytest.mark.parametrize("layer", [0, 1, 2])
-def test_one_layer_of_a_bundle_of_all_scores_as_with_all_layers(all_layers_bundle, tiny_bundle, layer):
+def test_one_layer_of_a_bundle_of_all_scores_as_with_all_layers(
+    all_layers_bundle, tiny_bundle, layer
+):
     with (
         BERTScorer(all_layers_bundle, all_layers=True) as of_all,
         BERTScorer(all_layers_bundle, num_layers=layer, verify=True) as of_one,

@@ -1,4 +1,6 @@
-"""Idf weights without all texts in memory: two passes over a stream, and sentences a few at a time."""
+"""Idf weights without all texts in memory: two passes over a stream, and sentences a few at a
+time.
+"""
 
 from collections import Counter
 
@@ -12,7 +14,12 @@ from bertscore_onnx.scoring.inputs import PAIRS_AT_ONCE
 from bertscore_onnx.text.tokenizer import TextTokenizer
 
 CANDIDATES = ["the cat sat on the mat.", "a dog ran", "red house", "a dog ran"] * 20
-REFERENCES = ["a cat sits on a mat.", ["the dog runs", "it is a dog"], "the tree is blue!", "the dog runs"] * 20
+REFERENCES = [
+    "a cat sits on a mat.",
+    ["the dog runs", "it is a dog"],
+    "the tree is blue!",
+    "the dog runs",
+] * 20
 
 
 @pytest.fixture
@@ -70,14 +77,20 @@ def test_scores_are_signed_by_the_weights_that_made_them(tiny_bundle, monkeypatc
 
     with BERTScorer(tiny_bundle, idf=True, idf_sents=REFERENCES) as scorer:
         expected = scorer.signature.idf
-        monkeypatch.setattr("bertscore_onnx.scoring.pipeline.match_pairs", replace_weights_and_match)
-        assert scorer.score(CANDIDATES, REFERENCES).signature.idf == expected != scorer.signature.idf
+        monkeypatch.setattr(
+            "bertscore_onnx.scoring.pipeline.match_pairs", replace_weights_and_match
+        )
+        assert (
+            scorer.score(CANDIDATES, REFERENCES).signature.idf == expected != scorer.signature.idf
+        )
 
 
 def test_texts_are_tokenised_once_for_idf_and_scores(scorer, monkeypatch):
     tokenised, tokenise = Counter(), TextTokenizer.__call__
     monkeypatch.setattr(
-        TextTokenizer, "__call__", lambda tokenizer, texts: tokenised.update(texts) or tokenise(tokenizer, texts)
+        TextTokenizer,
+        "__call__",
+        lambda tokenizer, texts: tokenised.update(texts) or tokenise(tokenizer, texts),
     )
     scorer.score(CANDIDATES, REFERENCES)
     scorer.pairwise(CANDIDATES[:2], ["it is red", "it is blue"])

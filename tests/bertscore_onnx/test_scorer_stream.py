@@ -139,7 +139,8 @@ def test_one_warning_at_the_end_counts_for_all_chunks(scorer):
         list(scorer.stream(pairs))
     assert [str(warning.message) for warning in caught] == [
         "2 pairs score 0 because a side is empty.",
-        "2 texts are longer than 32 tokens and truncated, as bert-score does silently. The rest does not count; with "
+        "2 texts are longer than 32 tokens and truncated, as bert-score does silently. The rest "
+        "does not count; with "
         'long_text="window" it does.',
     ]
     assert {warning.filename for warning in caught} == {__file__}
@@ -163,5 +164,8 @@ def test_pairs_may_have_contexts(tiny_bundle, idf):
     contexts = ["it was red", ["a tree", "is it"], None] * 3
     with BERTScorer(tiny_bundle, device="cpu", matching="doc-bert-score", idf=idf) as scorer:
         expected = scorer.score(*zip(*PAIRS, strict=True), contexts=contexts)
-        pairs = [(put(cand, one), put(ref, one)) for (cand, ref), one in zip(PAIRS, contexts, strict=True)]
+        pairs = [
+            (put(cand, one), put(ref, one))
+            for (cand, ref), one in zip(PAIRS, contexts, strict=True)
+        ]
         assert [one.F for one in scorer.stream(pairs)] == pytest.approx(expected.F, abs=1e-6)

@@ -14,7 +14,9 @@ from bertscore_onnx.scores import Score, Scores, best_of_references, join_scores
 @pytest.fixture
 def scores():
     """One layer and two candidates, with two references and with one."""
-    pairs = Scores(np.float32([[0.9, 0.1, 0.5]]), np.float32([[0.2, 0.8, 0.5]]), np.float32([[0.3, 0.4, 0.5]]))
+    pairs = Scores(
+        np.float32([[0.9, 0.1, 0.5]]), np.float32([[0.2, 0.8, 0.5]]), np.float32([[0.3, 0.4, 0.5]])
+    )
     return best_of_references(pairs, np.array([2, 1]))
 
 
@@ -27,14 +29,21 @@ def test_each_score_is_the_best_over_the_references_on_its_own(scores):
 
 
 @pytest.mark.parametrize(
-    ("of_references", "best"), [([[0.5, 0.5]], [[0]]), ([[0.1, 0.2], [0.4, 0.3]], [[1], [0]])], ids=["equal", "layers"]
+    ("of_references", "best"),
+    [([[0.5, 0.5]], [[0]]), ([[0.1, 0.2], [0.4, 0.3]], [[1], [0]])],
+    ids=["equal", "layers"],
 )
 def test_the_first_best_reference_is_named_in_each_layer(of_references, best):
     scores = np.float32(of_references)
-    assert best_of_references(Scores(scores, scores, scores), np.array([2])).best_reference.tolist() == best
+    assert (
+        best_of_references(Scores(scores, scores, scores), np.array([2])).best_reference.tolist()
+        == best
+    )
 
 
-@pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, lambda scores: pickle.loads(pickle.dumps(scores))])
+@pytest.mark.parametrize(
+    "clone", [copy.copy, copy.deepcopy, lambda scores: pickle.loads(pickle.dumps(scores))]
+)
 def test_copies_keep_the_best_reference(scores, clone):
     assert clone(scores).best_reference.tolist() == [[1, 0]]
     assert clone(Score(0.5, 0.25, 0.375, 3)).best_reference == 3
@@ -55,7 +64,11 @@ def test_scores_of_equal_arrays_are_equal(scores):
 
 
 def test_scores_have_names(scores):
-    assert (scores.precision, scores.recall, scores.f1) == (scores.P, scores.R, scores.F) == tuple(scores)
+    assert (
+        (scores.precision, scores.recall, scores.f1)
+        == (scores.P, scores.R, scores.F)
+        == tuple(scores)
+    )
     one = Score(0.5, 0.25, 0.375, 3)
     assert (one.precision, one.recall, one.f1) == (one.P, one.R, one.F) == (0.5, 0.25, 0.375)
 
@@ -78,7 +91,11 @@ def test_a_frame_of_scores_has_a_row_for_each_candidate(scores):
     frame = scores.of_layer(0).to_pandas()
     assert frame.index.tolist() == [0, 1]
     assert frame.to_dict("list") == scores.of_layer(0).to_dict()
-    assert (frame["f1"].dtype, frame["best_reference"].dtype, frame["truncated"].dtype) == ("float32", "int64", "bool")
+    assert (frame["f1"].dtype, frame["best_reference"].dtype, frame["truncated"].dtype) == (
+        "float32",
+        "int64",
+        "bool",
+    )
 
 
 def test_a_frame_of_layers_has_a_row_for_each_layer_and_candidate():
@@ -98,7 +115,9 @@ def test_a_frame_of_a_matrix_has_a_row_for_each_pair(layers):
     assert frame["f1"].loc[(*(0 for _ in layers), 2, 3)] == 11
 
 
-@pytest.mark.parametrize(("package", "convert"), [("pandas", Scores.to_pandas), ("torch", Scores.to_torch)])
+@pytest.mark.parametrize(
+    ("package", "convert"), [("pandas", Scores.to_pandas), ("torch", Scores.to_torch)]
+)
 def test_a_missing_package_is_answered_with_what_to_do(scores, monkeypatch, package, convert):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtraError, match=f"pip install {package}"):
@@ -117,10 +136,13 @@ def test_scores_are_shown_by_their_means(scores, select, shown):
     chosen = select(scores)
     assert repr(chosen) == shown
     html = chosen._repr_html_()
-    assert [f"<td>{mean}</td>" in html for mean in ("0.7000", "0.6500", "0.4500")] == [chosen.F.size > 0] * 3
+    assert [f"<td>{mean}</td>" in html for mean in ("0.7000", "0.6500", "0.4500")] == [
+        chosen.F.size > 0
+    ] * 3
     heights = [float(height) for height in re.findall(r'<rect [^>]*height="([\d.]+)"', html)]
     values = len(np.unique(chosen.F))
-    assert np.count_nonzero(heights) == (values if values > 1 else 0)  # one value is the mean, and needs no axis
+    # one value is the mean, and needs no axis
+    assert np.count_nonzero(heights) == (values if values > 1 else 0)
 
 
 @pytest.mark.slow  # it imports PyTorch
@@ -146,7 +168,10 @@ def test_the_score_of_each_candidate_has_plain_numbers(scores):
 def test_the_score_of_each_candidate_has_every_layer():
     raw = np.float32([[0.1, 0.2, 0.3], [0.6, 0.5, 0.4]])
     found = list(best_of_references(Scores(raw, raw, raw), np.array([2, 1])).each())
-    assert [score.F.tolist() for score in found] == [pytest.approx([0.2, 0.6]), pytest.approx([0.3, 0.4])]
+    assert [score.F.tolist() for score in found] == [
+        pytest.approx([0.2, 0.6]),
+        pytest.approx([0.3, 0.4]),
+    ]
     assert [score.best_reference.tolist() for score in found] == [[1, 0], [0, 0]]
 
 

@@ -1,4 +1,6 @@
-"""`ScorerSettings` lists the settings of a scorer, and `count_documents` takes those of its tokenizer."""
+"""`ScorerSettings` lists the settings of a scorer, and `count_documents` takes those of its
+tokenizer.
+"""
 
 from inspect import signature
 from typing import get_type_hints
@@ -11,7 +13,9 @@ from bertscore_onnx.settings import ScorerSettings, checked_settings
 
 
 def test_the_settings_are_the_arguments_of_a_scorer():
-    assert get_type_hints(ScorerSettings).keys() == signature(BERTScorer).parameters.keys() - {"unknown"}
+    assert get_type_hints(ScorerSettings).keys() == signature(BERTScorer).parameters.keys() - {
+        "unknown"
+    }
 
 
 @pytest.mark.parametrize("name", ["model_type", "return_hash"])

@@ -27,7 +27,9 @@ def test_weights_and_rescaling_combine_with_one_model(loaded, tiny_bundle, basel
 def test_encoded_texts_are_those_of_all_that_share_the_model(base):
     encoded = base.encode(REFERENCES)
     with base.with_idf(True, REFERENCES) as other:
-        assert np.array_equal(other.score(CANDIDATES, encoded).F, other.score(CANDIDATES, REFERENCES).F)
+        assert np.array_equal(
+            other.score(CANDIDATES, encoded).F, other.score(CANDIDATES, REFERENCES).F
+        )
 
 
 def test_the_model_goes_with_the_last_scorer_that_shares_it(tiny_bundle):

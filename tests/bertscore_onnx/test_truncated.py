@@ -45,8 +45,13 @@ def test_the_truncated_pairs_are_named(short):
     assert scores.truncated.tolist() == expected
     assert scores.truncated.dtype == np.bool_
     assert [one.truncated for one in scores.each()] == expected
-    assert [one.truncated for one in short.stream(zip(candidates, references, strict=True))] == expected
-    assert score(candidates, references, short.bundle.path, max_length=8).truncated.tolist() == expected
+    assert [
+        one.truncated for one in short.stream(zip(candidates, references, strict=True))
+    ] == expected
+    assert (
+        score(candidates, references, short.bundle.path, max_length=8).truncated.tolist()
+        == expected
+    )
     assert not short.score(["", "a"], ["a", ""]).truncated.any()
     assert short.score([], []).truncated.shape == (0,)
 
@@ -59,14 +64,22 @@ def test_neither_order_nor_neighbours_change_it(short, small_chunks, monkeypatch
     candidates, references, expected = sides(pairs)
     with BERTScorer(short.bundle.path, device="cpu", max_length=8) as scorer:
         assert scorer.score(candidates, references).truncated.tolist() == expected
-        alone = [scorer.score([candidate], [some]) for candidate, some in zip(candidates, references, strict=True)]
+        alone = [
+            scorer.score([candidate], [some])
+            for candidate, some in zip(candidates, references, strict=True)
+        ]
         assert [one.truncated.item() for one in alone] == expected
-        assert [one.truncated for one in scorer.stream(zip(candidates, references, strict=True))] == expected
+        assert [
+            one.truncated for one in scorer.stream(zip(candidates, references, strict=True))
+        ] == expected
 
 
 def test_a_text_that_fits_and_one_cut_to_it_stay_apart(short):
     """Both have the same tokens."""
-    ids = [text.ids.tolist() for text in short.tokenise(collect_pairs([FULL], [LONG]))[0].tokenised.values()]
+    ids = [
+        text.ids.tolist()
+        for text in short.tokenise(collect_pairs([FULL], [LONG]))[0].tokenised.values()
+    ]
     assert ids[0] == ids[1]
     scores = short.score([FULL, LONG], ["a cat", "a cat"])
     assert scores.F[0] == scores.F[1]
@@ -88,7 +101,9 @@ def test_encoded_texts_keep_it(short):
 
 
 def test_a_context_that_is_cut_truncates_no_text(short):
-    scores = short.score(["a cat", LONG, "a"], ["the cat"] * 3, contexts=["a red mat", "a dog", LONGER])
+    scores = short.score(
+        ["a cat", LONG, "a"], ["the cat"] * 3, contexts=["a red mat", "a dog", LONGER]
+    )
     assert scores.truncated.tolist() == [False, True, False]
 
 
@@ -118,10 +133,15 @@ def test_matches_warn_of_truncated_texts_at_the_callers_line(short):
     with pytest.warns(UserWarning, match="2 texts") as caught:
         matches = short.match("a cat", [LONG, "the cat", LONGER])
     assert [warning.filename for warning in caught] == [__file__]
-    assert [found.is_truncated for found in matches.similarities] == [(False, True), (False, False), (False, True)]
+    assert [found.is_truncated for found in matches.similarities] == [
+        (False, True),
+        (False, False),
+        (False, True),
+    ]
     with pytest.warns(UserWarning, match="1 text is longer"):
         matches = short.match(LONG, "the cat")
     said = "The candidate is longer than the model's maximum, so its end is missing."
     assert all(
-        said in shown for shown in (str(matches), matches._repr_html_(), matches.to_html().replace("&#x27;", "'"))
+        said in shown
+        for shown in (str(matches), matches._repr_html_(), matches.to_html().replace("&#x27;", "'"))
     )

@@ -1,4 +1,6 @@
-"""Scores have the share of tokens that are unknown to the model, and calls with many of them warn: `unknown`."""
+"""Scores have the share of tokens that are unknown to the model, and calls with many of them warn:
+`unknown`.
+"""
 
 import json
 
@@ -9,8 +11,16 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx_service import MicroBatcher
 
 GREETING, OTHER = "สวัสดีครับ", "ሰላም ለዓለም"
-ENGLISH = [("the cat sat on the mat", ["a cat on a mat", "the dog ran"]), ("a red house 😀", ["the blue house on it"])]
-PAIRS = [(GREETING, [GREETING]), ("the cat", ["a cat", OTHER]), *ENGLISH, (f"{OTHER} cat", ["a dog"])]
+ENGLISH = [
+    ("the cat sat on the mat", ["a cat on a mat", "the dog ran"]),
+    ("a red house 😀", ["the blue house on it"]),
+]
+PAIRS = [
+    (GREETING, [GREETING]),
+    ("the cat", ["a cat", OTHER]),
+    *ENGLISH,
+    (f"{OTHER} cat", ["a dog"]),
+]
 SHARES = [1.0, 1.0, 0.0, 0.25, 2 / 3]
 
 
@@ -23,7 +33,9 @@ def sides(pairs):
 def test_one_warning_has_the_counts_in_any_order_and_chunks(tiny_bundle, monkeypatch, size):
     monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_CANDIDATES", size)
     monkeypatch.setattr("bertscore_onnx.scoring.inputs.PAIRS_AT_ONCE", size)
-    expected = "86 % of the tokens are unknown to this model in 4 of 12 texts, and all unknown tokens"
+    expected = (
+        "86 % of the tokens are unknown to this model in 4 of 12 texts, and all unknown tokens"
+    )
     with BERTScorer(tiny_bundle, device="cpu") as scorer:
         for order in (PAIRS, PAIRS[::-1]):
             with pytest.warns(UserWarning, match=expected) as caught:
@@ -36,11 +48,14 @@ def test_one_warning_has_the_counts_in_any_order_and_chunks(tiny_bundle, monkeyp
 @pytest.mark.filterwarnings("error::UserWarning")
 def test_english_with_an_emoji_has_no_warning(scorer):
     scorer.score(*sides(ENGLISH))
-    scorer.score(*sides([*ENGLISH * 4, ("👍", ["the cat"])]))  # a text in a hundred is no other language
+    # a text in a hundred is no other language
+    scorer.score(*sides([*ENGLISH * 4, ("👍", ["the cat"])]))
 
 
 @pytest.mark.filterwarnings("error::UserWarning")
-@pytest.mark.parametrize("call", [lambda scorer: scorer.match(GREETING, OTHER), lambda scorer: scorer.encode([OTHER])])
+@pytest.mark.parametrize(
+    "call", [lambda scorer: scorer.match(GREETING, OTHER), lambda scorer: scorer.encode([OTHER])]
+)
 def test_other_calls_warn_too(scorer, call):
     with pytest.raises(UserWarning, match="100 % of the tokens"):
         call(scorer)
@@ -80,12 +95,19 @@ def test_frames_have_it_beside_truncated_texts(scorer):
 @pytest.mark.filterwarnings("default::UserWarning")
 @pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
 def test_files_have_it_beside_truncated_texts(run, write, tiny_bundle, tmp_path, suffix):
-    lines = [json.dumps({"candidate": candidate, "references": references}) for candidate, references in PAIRS]
+    lines = [
+        json.dumps({"candidate": candidate, "references": references})
+        for candidate, references in PAIRS
+    ]
     output = tmp_path / f"out.{suffix}"
     table = write("in.jsonl", "\n".join(lines))
-    result = run("score", "-m", tiny_bundle, "-c", table, "--columns", "truncated=cut", "-o", output)
+    result = run(
+        "score", "-m", tiny_bundle, "-c", table, "--columns", "truncated=cut", "-o", output
+    )
     assert "86 % of the tokens are unknown to this model in 4 of 12 texts" in result.stderr
-    read = {"jsonl": lambda file: pd.read_json(file, lines=True), "csv": pd.read_csv, "parquet": pd.read_parquet}[
-        suffix
-    ]
+    read = {
+        "jsonl": lambda file: pd.read_json(file, lines=True),
+        "csv": pd.read_csv,
+        "parquet": pd.read_parquet,
+    }[suffix]
     assert read(output)["unknown"].tolist() == pytest.approx(SHARES)

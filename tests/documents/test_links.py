@@ -1,4 +1,6 @@
-"""Every link of a document leads somewhere: to a file, to one of its headings, or to an address of the web."""
+"""Every link of a document leads somewhere: to a file, to one of its headings, or to an address of
+the web.
+"""
 
 import re
 from collections.abc import Iterator

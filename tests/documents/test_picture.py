@@ -28,7 +28,9 @@ def test_the_picture_of_the_report_has_the_words_of_the_page(minilm_bundle, tmp_
     draw_report.write_page(minilm_bundle, page)
     found = draw_report.words_of(page)
     assert "is better than rules" in found
-    assert found == draw_report.WORDS.read_text(encoding="utf-8"), "`make picture` draws the report anew"
+    assert found == draw_report.WORDS.read_text(encoding="utf-8"), (
+        "`make picture` draws the report anew"
+    )
 
 
 def test_the_picture_loads_nothing():

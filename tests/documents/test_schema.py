@@ -10,7 +10,9 @@ import pytest
 from bertscore_onnx_evaluation import compare
 
 SCHEMA = json.loads(
-    (Path(__file__).parents[2] / "docs" / "reference" / "comparison.schema.json").read_text(encoding="utf-8")
+    (Path(__file__).parents[2] / "docs" / "reference" / "comparison.schema.json").read_text(
+        encoding="utf-8"
+    )
 )
 SCORES = np.random.default_rng(0).normal(size=(3, 40))
 SYSTEMS = dict(zip(("base", "a", "b"), SCORES, strict=True))
@@ -18,7 +20,11 @@ TEXTS = {"base": ["a cat", "a dog"] * 15, "other": ["the cat", "a dog"] * 15}
 
 
 def rows(missing=0):
-    table = [(system, segment, float(score)) for system, of in SYSTEMS.items() for segment, score in enumerate(of)]
+    table = [
+        (system, segment, float(score))
+        for system, of in SYSTEMS.items()
+        for segment, score in enumerate(of)
+    ]
     columns = zip(*table[missing:], strict=True)
     return dict(zip(("system", "segment", "score"), map(list, columns), strict=True))
 

@@ -8,7 +8,11 @@ from bertscore_onnx import Signature
 from tests.support.snippets import ROOT
 
 PAGE = (ROOT / "docs" / "signature.md").read_text(encoding="utf-8")
-DOCUMENTED = {name for row in re.findall(r"^\| (`.+?) \|", PAGE, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)}
+DOCUMENTED = {
+    name
+    for row in re.findall(r"^\| (`.+?) \|", PAGE, re.MULTILINE)
+    for name in re.findall(r"`(\w+)`", row)
+}
 FIELD = re.compile(r"(?:^|\|)([a-z_]+):(?=[\w…])")
 
 
@@ -18,7 +22,10 @@ def written() -> set[str]:
     for file in (ROOT / "evaluation").rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.JoinedStr):
-                text = "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
+                text = "".join(
+                    str(part.value) if isinstance(part, ast.Constant) else "…"
+                    for part in node.values
+                )
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 text = node.value
             else:

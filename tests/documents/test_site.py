@@ -11,7 +11,9 @@ PAGE = f'<html><head>{HEAD}</head><body><h1 id="top">A</h1>{{}}</body></html>'
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
-    (tmp_path / "style.css").write_text("h1 { color: black; background: url(data:,) }", encoding="utf-8")
+    (tmp_path / "style.css").write_text(
+        "h1 { color: black; background: url(data:,) }", encoding="utf-8"
+    )
     (tmp_path / "other.html").write_text(PAGE.format(""), encoding="utf-8")
     return tmp_path
 
@@ -21,7 +23,9 @@ def faults_with(site: Path, body: str) -> list[str]:
     return faults(site)
 
 
-@pytest.mark.parametrize("link", ["other.html", "other.html#top", "#top", "https://example.org/page", "style.css"])
+@pytest.mark.parametrize(
+    "link", ["other.html", "other.html#top", "#top", "https://example.org/page", "style.css"]
+)
 def test_a_link_that_leads_somewhere_is_right(site, link):
     assert faults_with(site, f'<a href="{link}">there</a>') == []
 
@@ -46,7 +50,9 @@ def test_what_is_loaded_from_elsewhere_is_found(site, body):
 
 
 def test_a_font_from_elsewhere_is_found(site):
-    (site / "style.css").write_text("@import url('https://example.org/font.css');", encoding="utf-8")
+    (site / "style.css").write_text(
+        "@import url('https://example.org/font.css');", encoding="utf-8"
+    )
     assert len(faults_with(site, "")) == 1
 
 

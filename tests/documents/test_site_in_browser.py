@@ -1,4 +1,6 @@
-"""The built site in a real browser: `make site` writes it, and these tests are skipped without it."""
+"""The built site in a real browser: `make site` writes it, and these tests are skipped without
+it.
+"""
 
 from pathlib import Path
 from urllib.parse import quote
@@ -13,7 +15,9 @@ SITE = Path(__file__).parents[2] / "build" / "site"
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.full,
-    pytest.mark.skipif(not (SITE / "index.html").exists(), reason="there is no site; `make site` builds it"),
+    pytest.mark.skipif(
+        not (SITE / "index.html").exists(), reason="there is no site; `make site` builds it"
+    ),
 ]
 
 CUT = """return [...document.querySelectorAll(".highlight pre")].filter(
@@ -34,7 +38,11 @@ def opened(browser):
 
 @pytest.mark.parametrize("width", [390, 1280])
 def test_every_page_fits_its_screen_and_has_one_title(browser, opened, width):
-    pages = [page for page in (*SITE.glob("*.html"), *SITE.glob("reference/*.html")) if page.name != "search.html"]
+    pages = [
+        page
+        for page in (*SITE.glob("*.html"), *SITE.glob("reference/*.html"))
+        if page.name != "search.html"
+    ]
     pages.append(SITE / "reference/evaluation/bertscore_onnx_evaluation.Comparison.html")
     wrong = {}
     for page in pages:
@@ -65,7 +73,9 @@ def test_words_that_were_searched_are_marked_for_some_seconds_only(browser):
     from selenium.webdriver.support.ui import WebDriverWait
 
     browser.get(f"{(SITE / 'tables.html').as_uri()}?highlight=csv")
-    WebDriverWait(browser, 5).until(lambda _: browser.find_elements("css selector", "[role=main] .highlighted"))
+    WebDriverWait(browser, 5).until(
+        lambda _: browser.find_elements("css selector", "[role=main] .highlighted")
+    )
     before, after = browser.execute_script("""
         const mark = document.querySelector("[role=main] .highlighted")
         const paper = () => getComputedStyle(mark).backgroundColor
@@ -83,15 +93,24 @@ def test_the_first_page_can_be_read_in_either_scheme(browser, opened, scheme):
         "return ['color', 'backgroundColor'].map(name => getComputedStyle(document.body)[name])"
     )
     assert contrast(ink, paper) > 7
-    links = [link.get_attribute("href") for link in browser.find_elements("css selector", "article li a")]
-    assert [link.rpartition("/")[2] for link in links] == ["tutorial.html", "which_system.html", "server.html"]
+    links = [
+        link.get_attribute("href") for link in browser.find_elements("css selector", "article li a")
+    ]
+    assert [link.rpartition("/")[2] for link in links] == [
+        "tutorial.html",
+        "which_system.html",
+        "server.html",
+    ]
 
 
 def test_only_commands_are_copied(browser, opened):
     opened(SITE / "index.html", 1280)
     assert browser.find_elements("css selector", "button.copybtn")
-    browser.execute_script("addEventListener('copy', event => { window.copied = event.target.value }, true)")
-    browser.find_element("css selector", ".highlight-console").click()  # the button appears under the pointer
+    browser.execute_script(
+        "addEventListener('copy', event => { window.copied = event.target.value }, true)"
+    )
+    # the button appears under the pointer
+    browser.find_element("css selector", ".highlight-console").click()
     browser.find_element("css selector", "button.copybtn").click()
     assert browser.execute_script("return window.copied").splitlines()[0].startswith("make demo")
 
@@ -105,11 +124,18 @@ def found(browser, opened):
         browser.get("about:blank")
         browser.get(f"{(SITE / 'search.html').as_uri()}?q={quote(query)}")
         summary = "#search-results .search-summary, #search-results ul.search, #search-results p"
-        is_done = "return !document.querySelector('#search-results h2')?.innerText.includes('Searching')"
-        WebDriverWait(browser, 20, poll_frequency=0.02).until(
-            lambda _: browser.find_elements("css selector", summary) and browser.execute_script(is_done)
+        is_done = (
+            "return !document.querySelector('#search-results h2')?.innerText.includes('Searching')"
         )
-        script = "return [...document.querySelectorAll('ul.search > li > a')].map(one => one.getAttribute('href'))"
+        WebDriverWait(browser, 20, poll_frequency=0.02).until(
+            lambda _: (
+                browser.find_elements("css selector", summary) and browser.execute_script(is_done)
+            )
+        )
+        script = (
+            "return [...document.querySelectorAll('ul.search > li > a')].map(one => "
+            "one.getAttribute('href'))"
+        )
         return browser.execute_script(script)
 
     return find
@@ -117,7 +143,11 @@ def found(browser, opened):
 
 def test_search_brings_every_message_among_the_first_three(found):
     messages = [" ".join(heading.replace("…", " ").split()) for heading in HEADINGS]
-    missed = [one for one in messages if not any(page.startswith("troubleshooting") for page in found(one)[:3])]
+    missed = [
+        one
+        for one in messages
+        if not any(page.startswith("troubleshooting") for page in found(one)[:3])
+    ]
     assert missed == []
 
 

@@ -1,11 +1,12 @@
-"""Every block of Python and every command that the documents show is run, and prints what they show.
+"""Every block of Python and every command that the documents show is run, and prints what they
+show.
 
-Each starts in a folder that holds what a reader has after `make demo`: the examples and a bundle of MiniLM, and pairs
-in Parquet files. Python runs in this process, each block in a namespace of its own, and so does a command of
-bertscore-onnx, or a script, that needs no shell; other commands go to bash, in `make test-full`. A block that cannot be
-run here has a line above it with the reason; one that needs Ray or Spark is run where they are installed; one that
-needs public judgements where METAEVAL names their folder, and WMT16 the file of those that bert-score's layers were
-tuned on.
+Each starts in a folder that holds what a reader has after `make demo`: the examples and a bundle of
+MiniLM, and pairs in Parquet files. Python runs in this process, each block in a namespace of its
+own, and so does a command of bertscore-onnx, or a script, that needs no shell; other commands go to
+bash, in `make test-full`. A block that cannot be run here has a line above it with the reason; one
+that needs Ray or Spark is run where they are installed; one that needs public judgements where
+METAEVAL names their folder, and WMT16 the file of those that bert-score's layers were tuned on.
 """
 
 import os
@@ -52,7 +53,9 @@ def needs_shell(command: str) -> bool:
 
 
 def is_set_up(command: str) -> bool:
-    """Return whether a command sets up the environment, which tests already have; check the names in it."""
+    """Return whether a command sets up the environment, which tests already have; check the names
+    in it.
+    """
     if target := re.match(r"make (\S+)", command):
         assert re.search(rf"^{target[1]}:", MAKEFILE, flags=re.MULTILINE), f"no target {target[1]}"
     elif extras := re.match(r"pip install .*\[(.*)\]", command):
@@ -61,22 +64,38 @@ def is_set_up(command: str) -> bool:
 
 
 def marks(snippet: Snippet) -> list[pytest.MarkDecorator]:
-    """Return the mark of an engine, or `full` for commands that need a shell, if only to name the model to export."""
+    """Return the mark of an engine, or `full` for commands that need a shell, if only to name the
+    model to export.
+    """
     if snippet.material in ENGINES:
         return [getattr(pytest.mark, snippet.material)]
-    commands = [command for command, _ in snippet.commands()] if snippet.language == "console" else []
-    return [pytest.mark.full] if any(needs_shell(one) for one in commands if not is_set_up(one)) else []
+    commands = (
+        [command for command, _ in snippet.commands()] if snippet.language == "console" else []
+    )
+    return (
+        [pytest.mark.full]
+        if any(needs_shell(one) for one in commands if not is_set_up(one))
+        else []
+    )
 
 
 def cases(language: str) -> list[object]:
-    return [pytest.param(one, id=one.place, marks=marks(one)) for one in RUN if one.language == language]
+    return [
+        pytest.param(one, id=one.place, marks=marks(one)) for one in RUN if one.language == language
+    ]
 
 
 @pytest.fixture
 def folder(tmp_path, minilm, minilm_bundle, minilm_scoring_bundle, monkeypatch):
-    """Work in a reader's folder: the examples, texts, and MiniLM under the names that documents use for it."""
+    """Work in a reader's folder: the examples, texts, and MiniLM under the names that documents use
+    for it.
+    """
     write_pairs(tmp_path / "pairs")
-    shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("node_modules", "site"))
+    shutil.copytree(
+        ROOT / "examples",
+        tmp_path / "examples",
+        ignore=shutil.ignore_patterns("node_modules", "site"),
+    )
     for file in TEXTS:
         shutil.copy(ROOT / "examples" / file, tmp_path)
     bundles = {
@@ -105,7 +124,9 @@ def write_pairs(folder: Path) -> None:
 
 
 def provide(material: str | None, folder: Path) -> None:
-    """Put public material into a reader's folder; skip the test if that, or Java for Spark, is missing."""
+    """Put public material into a reader's folder; skip the test if that, or Java for Spark, is
+    missing.
+    """
     if material == "spark":
         require_java()
     if material is None or material in ENGINES:
@@ -114,15 +135,20 @@ def provide(material: str | None, folder: Path) -> None:
     if variable not in os.environ:
         pytest.skip(f"takes minutes, and {material}: set {variable} to where it is")
     source = Path(os.environ[variable])
-    (folder / material).symlink_to((source if variable == "WMT16" else source / material).resolve(strict=True))
+    (folder / material).symlink_to(
+        (source if variable == "WMT16" else source / material).resolve(strict=True)
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("snippet", cases("python"))
 def test_python_prints_what_is_shown(snippet: Snippet, capsys) -> None:
-    if "compat.install()" in snippet.text:  # it must come before bert-score, which other tests import
-        done = subprocess.run([sys.executable, "-W", "error", "-c", snippet.text], capture_output=True, text=True)
+    # it must come before bert-score, which other tests import
+    if "compat.install()" in snippet.text:
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", snippet.text], capture_output=True, text=True
+        )
         assert done.returncode == 0, done.stderr
         assert difference(snippet.output or "", done.stdout) is None
         return
@@ -144,7 +170,9 @@ def test_commands_print_what_is_shown(snippet: Snippet, folder: Path, monkeypatc
             printed = run(substitution[1], snippet.material, monkeypatch, capsys).strip()
             command = command.replace(substitution[0], shlex.quote(printed))
         printed = run(command, snippet.material, monkeypatch, capsys)
-        assert not shown or difference(shown, printed) is None, f"{command}\n{difference(shown, printed)}"
+        assert not shown or difference(shown, printed) is None, (
+            f"{command}\n{difference(shown, printed)}"
+        )
 
 
 def run(command: str, material: str | None, monkeypatch, capsys) -> str:
@@ -176,7 +204,8 @@ def test_every_kind_of_block_is_found() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shown", "came"), [("F 0.75", "F 0.762"), ("F 0.75", "R 0.75"), ("", "F 0.75"), ("F 0.75", "F 0.75\nmore")]
+    ("shown", "came"),
+    [("F 0.75", "F 0.762"), ("F 0.75", "R 0.75"), ("", "F 0.75"), ("F 0.75", "F 0.75\nmore")],
 )
 def test_other_output_is_a_difference(shown: str, came: str) -> None:
     assert difference(shown, came) is not None

@@ -1,4 +1,6 @@
-"""Every speed in the README and on docs/performance.md is in the figures that `make bench` wrote."""
+"""Every speed in the README and on docs/performance.md is in the figures that `make bench`
+wrote.
+"""
 
 import re
 from pathlib import Path
@@ -11,7 +13,8 @@ from benchmarks.report import DOCUMENT
 FIGURES = DOCUMENT.read_text(encoding="utf-8")
 BEGIN, END = SUMMARY
 SPEED = re.compile(
-    r"\d ?(?:×|ms|s|seconds|pairs/s|times)(?![\w-])|(?:half|twice|thrice|times) (?:as|the|its) (?:fast|time|speed)"
+    r"\d ?(?:×|ms|s|seconds|pairs/s|times)(?![\w-])|(?:half|twice|thrice|times) (?:as|the|its) "
+    r"(?:fast|time|speed)"
 )
 """How prose could tell a speed."""
 

@@ -10,8 +10,9 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "troubleshooting.md"
 HEADINGS = re.findall(r"^### `(.+)`$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
 OTHERS = re.compile(  # of pip, shells, ONNX Runtime, CUDA and transformers
-    "matching distribution|zsh:|externally|satisfies|Errno|command not found|no attribute|PROTOBUF|DLL|libcublas"
-    "|Specified provider|driver version|allocate memory|couldn't connect|model identifier|Some weights"
+    "matching distribution|zsh:|externally|satisfies|Errno|command not found|no "
+    "attribute|PROTOBUF|DLL|libcublas|Specified provider|driver version|allocate memory|couldn't "
+    "connect|model identifier|Some weights"
 )
 OURS = [heading for heading in HEADINGS if not OTHERS.search(heading)]
 
@@ -24,7 +25,9 @@ def messages():
         for file in (ROOT / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.JoinedStr):
-                    parts = (one.value if isinstance(one, ast.Constant) else "…" for one in node.values)
+                    parts = (
+                        one.value if isinstance(one, ast.Constant) else "…" for one in node.values
+                    )
                     found.append("".join(map(str, parts)))
                 elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                     found.append(node.value)

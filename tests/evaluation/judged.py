@@ -5,7 +5,8 @@ from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
 
 
 def judged(human, metrics, *, systems=None, texts=None, language_pair="cs-en", **fields):
-    """Return systems with human scores of segments; human scores of systems are their means, NaN without judgements.
+    """Return systems with human scores of segments; human scores of systems are their means, NaN
+    without judgements.
 
     Args:
         human: (systems, segments), NaN where nobody judged.
@@ -34,5 +35,7 @@ def judged(human, metrics, *, systems=None, texts=None, language_pair="cs-en", *
 def judged_wholes(human, metrics, language_pair="cs-en"):
     """Return systems with human scores and scores of metrics of whole systems alone, (systems,)."""
     human = np.array(human, dtype=np.float64)
-    scores = {name: MetricScores(np.array(row, dtype=np.float64), None) for name, row in metrics.items()}
+    scores = {
+        name: MetricScores(np.array(row, dtype=np.float64), None) for name, row in metrics.items()
+    }
     return JudgedSystems(language_pair, tuple("ABCDEFGH"[: len(human)]), human, None, scores)

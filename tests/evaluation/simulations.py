@@ -11,13 +11,17 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class EqualSystems:
-    """Two systems that are equally good in the population, by the differences of their scores of segments."""
+    """Two systems that are equally good in the population, by the differences of their scores of
+    segments.
+    """
 
     segments: int
     differing: float = 1
     """The share of segments in which they differ; draws in which none does are left out."""
     documents: int | None = None
-    """How many documents of ten segments there are, whose differences have an intraclass correlation of .1."""
+    """How many documents of ten segments there are, whose differences have an intraclass
+    correlation of .1.
+    """
 
     @property
     def units(self) -> NDArray[np.int64] | None:
@@ -27,9 +31,13 @@ class EqualSystems:
         rng = np.random.default_rng([seed, self.segments])
         differences = np.zeros(self.segments)
         while not differences.any():
-            differences = rng.normal(size=self.segments) * (rng.random(self.segments) < self.differing)
+            differences = rng.normal(size=self.segments) * (
+                rng.random(self.segments) < self.differing
+            )
         if self.documents is not None:
-            differences = 0.9**0.5 * differences + 0.1**0.5 * rng.normal(size=self.documents).repeat(10)
+            differences = 0.9**0.5 * differences + 0.1**0.5 * rng.normal(
+                size=self.documents
+            ).repeat(10)
         return differences
 
 
@@ -43,7 +51,11 @@ class Shape:
 
     def __call__(self, rng: np.random.Generator, number: int) -> Floats:
         differences = self.draw(rng, number)
-        return differences if self.differing == 1 else differences * (rng.random(number) < self.differing)
+        return (
+            differences
+            if self.differing == 1
+            else differences * (rng.random(number) < self.differing)
+        )
 
 
 def normal(rng: np.random.Generator, number: int) -> Floats:
@@ -55,23 +67,35 @@ SHAPES = {
     "Student's t, 3 degrees": Shape(lambda rng, number: rng.standard_t(3, size=number)),
     "exponential": Shape(lambda rng, number: rng.exponential(size=number) - 1),
     "lognormal": Shape(lambda rng, number: rng.lognormal(size=number) - np.exp(0.5)),
-    "two lognormal scores": Shape(lambda rng, number: rng.lognormal(size=number) - rng.lognormal(size=number)),
+    "two lognormal scores": Shape(
+        lambda rng, number: rng.lognormal(size=number) - rng.lognormal(size=number)
+    ),
     "few exceptions": Shape(
-        lambda rng, number: np.where(rng.random(number) < 0.1, -0.45, 0.05) + rng.normal(0, 0.003, size=number)
+        lambda rng, number: (
+            np.where(rng.random(number) < 0.1, -0.45, 0.05) + rng.normal(0, 0.003, size=number)
+        )
     ),
     "2 % fail": Shape(lambda rng, number: np.where(rng.random(number) < 0.02, -1, 0.02 / 0.98)),
     "30 % differ": Shape(lambda rng, number: rng.normal(size=number) * 0.3**-0.5, 0.3),
     "3 % differ": Shape(normal, 0.03),
-    "0 or 1": Shape(lambda rng, number: np.diff(rng.integers(2, size=(2, number)), axis=0)[0].astype(float)),
-    "0, 0.5 or 1": Shape(lambda rng, number: (rng.integers(3, size=number) - rng.integers(3, size=number)) / 2),
-    "counts of errors": Shape(lambda rng, number: (rng.poisson(1, number) - rng.poisson(1, number)).astype(float)),
+    "0 or 1": Shape(
+        lambda rng, number: np.diff(rng.integers(2, size=(2, number)), axis=0)[0].astype(float)
+    ),
+    "0, 0.5 or 1": Shape(
+        lambda rng, number: (rng.integers(3, size=number) - rng.integers(3, size=number)) / 2
+    ),
+    "counts of errors": Shape(
+        lambda rng, number: (rng.poisson(1, number) - rng.poisson(1, number)).astype(float)
+    ),
 }
 """Most have a deviation of 1."""
 
 
 @dataclass(frozen=True)
 class Losses:
-    """The losses of segments of a system whose baseline always has the best score, which is the worst loss."""
+    """The losses of segments of a system whose baseline always has the best score, which is the
+    worst loss.
+    """
 
     draw: Callable[[np.random.Generator, tuple[int, int]], Floats]
     mean: float
@@ -90,12 +114,17 @@ LOSSES = {
     ),
     "exponential": Losses(lambda rng, shape: np.minimum(rng.exponential(0.05, shape), 1), 0.05),
     "exponential in 30 %": Losses(
-        lambda rng, shape: np.minimum(rng.exponential(0.1, shape) * (rng.random(shape) < 0.3), 1), 0.03
+        lambda rng, shape: np.minimum(rng.exponential(0.1, shape) * (rng.random(shape) < 0.3), 1),
+        0.03,
     ),
-    "lognormal": Losses(lambda rng, shape: np.minimum(0.02 * rng.lognormal(size=shape), 1), 0.02 * np.exp(0.5)),
+    "lognormal": Losses(
+        lambda rng, shape: np.minimum(0.02 * rng.lognormal(size=shape), 1), 0.02 * np.exp(0.5)
+    ),
     "normal": Losses(lambda rng, shape: rng.normal(0.03, 0.1, shape), 0.03),
     "MQM": Losses(lambda rng, shape: errors(rng, shape, 0.38) - errors(rng, shape, 0.3), 0.48, 25),
-    "3 % fail by 0.8": Losses(lambda rng, shape: rng.normal(0, 0.02, shape) + 0.8 * (rng.random(shape) < 0.03), 0.024),
+    "3 % fail by 0.8": Losses(
+        lambda rng, shape: rng.normal(0, 0.02, shape) + 0.8 * (rng.random(shape) < 0.03), 0.024
+    ),
     "2 % of grades 4 and 5 fall to 1": Losses(
         lambda rng, shape: rng.choice([3.0, 4], shape) * (rng.random(shape) < 0.02), 0.07, 5
     ),
@@ -131,17 +160,22 @@ def judged_outputs(
 ) -> tuple[Floats, list[Floats]]:
     """Draw human scores, (systems, segments), and metrics that are as good as each other.
 
-    Human scores are sums of errors as of MQM, most of them 0, or grades of 1 to 5; metrics are then of few values too.
-    Outputs of a document of a system are alike, and so are those of a segment.
+    Human scores are sums of errors as of MQM, most of them 0, or grades of 1 to 5; metrics are then
+    of few values too. Outputs of a document of a system are alike, and so are those of a segment.
     """
     quality = 0.4 * rng.normal(size=systems) if quality is None else quality
-    latent = quality[:, None] + 0.7 * rng.normal(size=segments) + rng.normal(size=(systems, segments))
+    latent = (
+        quality[:, None] + 0.7 * rng.normal(size=segments) + rng.normal(size=(systems, segments))
+    )
     if documents is not None:
         latent += (
-            rng.normal(size=(systems, documents.max() + 1))[:, documents] + rng.normal(size=len(documents))[documents]
+            rng.normal(size=(systems, documents.max() + 1))[:, documents]
+            + rng.normal(size=len(documents))[documents]
         )
     noisy = latent + 0.3 * rng.normal(size=latent.shape)
-    human = np.select([noisy > 0.3, noisy > -0.5, noisy > -1.2, noisy > -1.8], [0.0, -1.0, -5.0, -6.0], -10.0)
+    human = np.select(
+        [noisy > 0.3, noisy > -0.5, noisy > -1.2, noisy > -1.8], [0.0, -1.0, -5.0, -6.0], -10.0
+    )
     if judgements == "grades":
         human = np.clip(np.round(1.2 * noisy + 3), 1, 5)
     shared = 0.5 * rng.normal(size=latent.shape) + 0.5 * rng.normal(size=segments)
@@ -150,5 +184,7 @@ def judged_outputs(
 
 
 def zipf_documents(number: int) -> NDArray[np.int64]:
-    """Return the sizes of documents, the largest of which has as many segments as 60 of the smallest."""
+    """Return the sizes of documents, the largest of which has as many segments as 60 of the
+    smallest.
+    """
     return np.maximum(1, (60 / np.arange(1, number + 1)).round()).astype(np.int64)

@@ -1,9 +1,10 @@
 """Logs of evaluation harnesses become scores by item; pandas reads the same logs as an oracle.
 
-The logs in tests/support/evaluation_logs were written by the packages, with the scripts of examples/evaluation-logs:
-`write_lm_eval.py FOLDER 6`, `write_inspect.py FOLDER 4 2` and `write_inspect.py FOLDER 2 1 json`; those of all metrics
-with the scripts beside them. JSON was compressed afterwards. Paths and the description of the machine were left out of
-results, and prompts and events of the logs of all scorers.
+The logs in tests/support/evaluation_logs were written by the packages, with the scripts of
+examples/evaluation-logs: `write_lm_eval.py FOLDER 6`, `write_inspect.py FOLDER 4 2` and
+`write_inspect.py FOLDER 2 1 json`; those of all metrics with the scripts beside them. JSON was
+compressed afterwards. Paths and the description of the machine were left out of results, and
+prompts and events of the logs of all scorers.
 """
 
 import gzip
@@ -27,7 +28,9 @@ INSPECT = ("inspect-0.3.150", "inspect-0.3.285")
 
 
 def files(name):
-    return sorted(LOGS.joinpath(name).glob("**/*.eval")) or sorted(LOGS.joinpath(name).glob("**/samples_*.gz"))
+    return sorted(LOGS.joinpath(name).glob("**/*.eval")) or sorted(
+        LOGS.joinpath(name).glob("**/samples_*.gz")
+    )
 
 
 def rows(path):
@@ -76,7 +79,9 @@ def test_lm_eval_scores_are_those_of_pandas(version):
     for path in files(version):
         frame = pd.read_json(path, lines=True)
         long = frame.melt(["filter"], ["exact_match", "digits"], "name", "score")
-        frames.append(long.assign(system=path.parent.name, metric=long["name"] + "," + long["filter"]))
+        frames.append(
+            long.assign(system=path.parent.name, metric=long["name"] + "," + long["filter"])
+        )
     expected = pd.concat(frames).groupby(["metric", "system"])["score"].mean()
     pd.testing.assert_series_equal(means(found), expected, atol=1e-12, rtol=0)
     assert len(found["score"]) == 2 * 6 * 4
@@ -88,7 +93,8 @@ def test_inspect_scores_are_those_of_its_results(version):
     for path in files(version):
         [header] = [json.loads(data) for data in members(path, "header.json")]
         scores = {
-            score["name"]: next(iter(score["metrics"].values()))["value"] for score in header["results"]["scores"]
+            score["name"]: next(iter(score["metrics"].values()))["value"]
+            for score in header["results"]["scores"]
         }
         of_model = means(found)[:, header["eval"]["model"]]
         assert of_model["grade"] == pytest.approx(scores["grade"], abs=1e-12)
@@ -97,7 +103,9 @@ def test_inspect_scores_are_those_of_its_results(version):
 
 
 def members(path, name):
-    """Yield members of a zip archive, which newer versions compress with zstd: pyarrow reads it from its frames."""
+    """Yield members of a zip archive, which newer versions compress with zstd: pyarrow reads it
+    from its frames.
+    """
     import pyarrow as pa
 
     with zipfile.ZipFile(path) as archive:
@@ -112,7 +120,9 @@ def members(path, name):
 
 
 def judged(logs):
-    """Compare two logs; return by metric their means and whether the second is better, and standard error."""
+    """Compare two logs; return by metric their means and whether the second is better, and standard
+    error.
+    """
     result = run("--format", "json", "--scores", *logs)
     if result.exit_code:
         return {}, result.stderr
@@ -146,15 +156,21 @@ def test_every_metric_of_lm_eval_has_its_direction_and_its_aggregate_or_is_left_
             assert f"{metric} was left out" in stderr
             continue
         *means, is_better = found.pop("loglikelihood" if metric == "perplexity" else metric)
-        assert (np.exp(np.negative(means)) if metric == "perplexity" else means) == pytest.approx(expected)
-        assert expected[0] == expected[1] or is_better == ((expected[1] > expected[0]) == is_higher_better)
+        assert (np.exp(np.negative(means)) if metric == "perplexity" else means) == pytest.approx(
+            expected
+        )
+        assert expected[0] == expected[1] or is_better == (
+            (expected[1] > expected[0]) == is_higher_better
+        )
     assert not found
 
 
 def test_every_scorer_of_inspect_has_its_direction_and_its_aggregate_or_is_left_out():
     logs = sorted(LOGS.glob("inspect-0.3.285-scorers/*.gz"))
     found, stderr = judged(logs)
-    first, second = (json.loads(gzip.decompress(log.read_bytes()))["results"]["scores"] for log in logs)
+    first, second = (
+        json.loads(gzip.decompress(log.read_bytes()))["results"]["scores"] for log in logs
+    )
     for one, other in zip(first, second, strict=True):
         name = one["name"]
         if name == "spread":
@@ -172,7 +188,10 @@ def test_every_scorer_of_inspect_has_its_direction_and_its_aggregate_or_is_left_
 
 def test_the_median_of_a_log_is_no_mean():
     logs = sorted(LOGS.glob("lm-eval-0.4.13-metrics/*/samples_own_2*"))
-    assert "loss was left out: its value for all items is not the mean of their scores." in judged(logs)[1]
+    assert (
+        "loss was left out: its value for all items is not the mean of their scores."
+        in judged(logs)[1]
+    )
 
 
 def test_each_filter_has_its_own_aggregate_and_the_direction_of_the_metric(tmp_path):
@@ -195,7 +214,8 @@ def test_each_filter_has_its_own_aggregate_and_the_direction_of_the_metric(tmp_p
 
 def test_a_key_is_not_called_like_another_scorer(tmp_path):
     paths = inspect_json(
-        tmp_path, lambda sample: sample.update(scores={"a/b": {"value": 1}, "a": {"value": {"b": 0.5}}})
+        tmp_path,
+        lambda sample: sample.update(scores={"a/b": {"value": 1}, "a": {"value": {"b": 0.5}}}),
     )
     found = pd.DataFrame(harness_scores(paths))
     assert found.groupby("metric")["score"].first().to_dict() == {"a/b": 1, "a: b": 0.5}
@@ -203,7 +223,9 @@ def test_a_key_is_not_called_like_another_scorer(tmp_path):
 
 def test_clusters_that_a_sample_lacks_are_left_out_with_a_note(tmp_path):
     assert "document" in harness_scores(inspect_json(tmp_path, lambda sample: None))
-    paths = inspect_json(tmp_path, lambda sample: sample["id"].endswith("74267 =") or sample["metadata"].clear())
+    paths = inspect_json(
+        tmp_path, lambda sample: sample["id"].endswith("74267 =") or sample["metadata"].clear()
+    )
     assert "Clusters were left out: " in run("--scores", *paths).stderr
 
 
@@ -249,7 +271,11 @@ def test_inspect_epochs_are_runs_and_clusters_documents(version):
 
 def test_inspect_json_has_the_scores_of_its_samples():
     logs = sorted(LOGS.glob("inspect-0.3.150-json/*.json.gz"))
-    found = pd.DataFrame(harness_scores(logs)).set_index(["system", "segment", "metric"])["score"].sort_index()
+    found = (
+        pd.DataFrame(harness_scores(logs))
+        .set_index(["system", "segment", "metric"])["score"]
+        .sort_index()
+    )
     for log in logs:
         record = json.loads(gzip.decompress(log.read_bytes()))
         for sample in record["samples"]:
@@ -261,9 +287,13 @@ def test_inspect_json_has_the_scores_of_its_samples():
 
 
 def test_rows_in_another_order_give_the_same_scores(samples, tmp_path):
-    expected = pd.DataFrame(harness_scores(samples)).sort_values(["system", "segment", "metric"], ignore_index=True)
+    expected = pd.DataFrame(harness_scores(samples)).sort_values(
+        ["system", "segment", "metric"], ignore_index=True
+    )
     write_rows(samples[0], parsed(samples[0])[::-1])
-    found = pd.DataFrame(harness_scores(samples)).sort_values(["system", "segment", "metric"], ignore_index=True)
+    found = pd.DataFrame(harness_scores(samples)).sort_values(
+        ["system", "segment", "metric"], ignore_index=True
+    )
     pd.testing.assert_frame_equal(found, expected)
 
 
@@ -280,7 +310,9 @@ def test_a_missing_item_or_score_is_refused_with_its_id(samples, is_row):
 
 def test_other_items_under_the_same_ids_are_refused(samples):
     change(samples[1], lambda row: row.update(doc_hash=row["doc_hash"][::-1]))
-    with pytest.raises(InputError, match=r"careful.jsonl, line 1: the item '0' is another one than in .*hasty"):
+    with pytest.raises(
+        InputError, match=r"careful.jsonl, line 1: the item '0' is another one than in .*hasty"
+    ):
         harness_scores(samples)
 
 
@@ -288,7 +320,10 @@ def test_other_items_under_the_same_ids_are_refused(samples):
 def test_an_item_that_occurs_again_in_a_log_is_refused(samples, changes):
     items = parsed(samples[0])
     write_rows(samples[0], [*items, items[2] | changes])
-    with pytest.raises(InputError, match=r"hasty.jsonl, line 13: the item '2' occurs again; it is in .*, line 3 too"):
+    with pytest.raises(
+        InputError,
+        match=r"hasty.jsonl, line 13: the item '2' occurs again; it is in .*, line 3 too",
+    ):
         harness_scores(samples)
 
 
@@ -326,16 +361,23 @@ def test_logs_of_one_model_are_named_by_file():
 @pytest.mark.parametrize("value", ["many", "1_5"])
 def test_a_score_that_is_no_number_is_refused(samples, value):
     change(samples[0], lambda row: row["doc_id"] == 2 and row.update(digits=value))
-    with pytest.raises(InputError, match=rf"hasty.jsonl, line \d+: the metric 'digits,number' .* '2' is '{value}'"):
+    with pytest.raises(
+        InputError, match=rf"hasty.jsonl, line \d+: the metric 'digits,number' .* '2' is '{value}'"
+    ):
         harness_scores(samples)
 
 
 def test_an_integer_of_5000_digits_is_no_score(samples):
     line, *lines = samples[0].read_text(encoding="utf-8").splitlines()
     record = json.loads(line)
-    samples[0].write_text("\n".join([line.replace(f'"digits": {record["digits"]}', f'"digits": {"9" * 5000}'), *lines]))
+    samples[0].write_text(
+        "\n".join(
+            [line.replace(f'"digits": {record["digits"]}', f'"digits": {"9" * 5000}'), *lines]
+        )
+    )
     with pytest.raises(
-        InputError, match=r"line 1: the metric 'digits,number' of the item '0' is inf; expected a number"
+        InputError,
+        match=r"line 1: the metric 'digits,number' of the item '0' is inf; expected a number",
     ):
         harness_scores(samples)
 
@@ -351,8 +393,14 @@ def test_a_metric_without_numbers_is_left_out(samples):
     ("changes", "message"),
     [
         (lambda log: log.update(version=3), "version 3 of Inspect's logs"),
-        (lambda log: log["samples"][0].update(scores="C"), "epoch 1 has 'C' as 'scores'; expected a log as Inspect"),
-        (lambda log: log["samples"][0].update(metadata=["x"]), r"epoch 1 has \['x'\] as 'metadata'; expected a log"),
+        (
+            lambda log: log["samples"][0].update(scores="C"),
+            "epoch 1 has 'C' as 'scores'; expected a log as Inspect",
+        ),
+        (
+            lambda log: log["samples"][0].update(metadata=["x"]),
+            r"epoch 1 has \['x'\] as 'metadata'; expected a log",
+        ),
     ],
 )
 def test_another_version_or_form_of_inspect_is_refused(tmp_path, changes, message):
@@ -366,7 +414,9 @@ def test_another_version_or_form_of_inspect_is_refused(tmp_path, changes, messag
 
 def test_lines_of_an_older_lm_eval_are_refused(samples):
     change(samples[0], lambda row: row.pop("filter"))
-    with pytest.raises(InputError, match="line 1 has no 'filter'; expected a log as lm-evaluation-harness"):
+    with pytest.raises(
+        InputError, match="line 1 has no 'filter'; expected a log as lm-evaluation-harness"
+    ):
         harness_scores(samples)
 
 
@@ -399,7 +449,8 @@ def test_an_unfinished_log_is_named_in_a_note(tmp_path):
 
 def test_tables_are_no_logs(tmp_path):
     path = write_rows(
-        tmp_path / "scores.jsonl", [{"segment": 1, "a": 0.5, "b": 0.6}, {"segment": 2, "a": 0.1, "b": 0.3}]
+        tmp_path / "scores.jsonl",
+        [{"segment": 1, "a": 0.5, "b": 0.6}, {"segment": 2, "a": 0.1, "b": 0.3}],
     )
     assert run("--scores", path, "--systems", "a", "b").exit_code == 0
     with pytest.raises(InputError, match="no log that is known"):

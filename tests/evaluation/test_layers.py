@@ -46,7 +46,10 @@ def test_correlations_of_each_layer_are_means_of_those_of_scipy(scorer, tuning):
     for layer, result in enumerate(tuning.layers):
         assert result.layer == layer
         for score, found in enumerate((result.precision, result.recall, result.f1)):
-            each = [pearsonr(HUMAN[rows], scores[score, layer, rows]).statistic for rows in (is_czech, ~is_czech)]
+            each = [
+                pearsonr(HUMAN[rows], scores[score, layer, rows]).statistic
+                for rows in (is_czech, ~is_czech)
+            ]
             assert [*found.language_pairs.values()] == pytest.approx(each, abs=1e-6)
             assert found.pearson == pytest.approx(np.mean(each), abs=1e-6)
             assert found.low < found.pearson < found.high
@@ -116,9 +119,15 @@ def test_json_has_all_of_it_and_null_where_there_is_no_value(tuning):
         ({"human": np.ones(NUM_ROWS)}, "all: the human scores are constant"),
         ({"num_resamples": 0}, "num_resamples is 0"),
         ({"seed": -1}, "seed -1"),
-        ({"candidates": ["a"], "references": ["b"], "human": [1.0]}, "all: 1 judged, and a correlation needs two"),
+        (
+            {"candidates": ["a"], "references": ["b"], "human": [1.0]},
+            "all: 1 judged, and a correlation needs two",
+        ),
         ({"candidates": [], "references": [], "human": []}, "there are no rows"),
-        ({"candidates": ["a cat"] * NUM_ROWS, "references": ["a cat"] * NUM_ROWS}, "F is the same in all rows"),
+        (
+            {"candidates": ["a cat"] * NUM_ROWS, "references": ["a cat"] * NUM_ROWS},
+            "F is the same in all rows",
+        ),
     ],
 )
 def test_rows_that_do_not_fit_are_refused(scorer, changes, message):
@@ -145,11 +154,17 @@ def test_p_is_that_of_a_loop_over_resamples(seed):
 
 
 def test_intervals_of_few_units_reach_further_out():
-    assert [round(tail_share(0.025, number), 4) for number in (20, 100, 10**6)] == [0.0159, 0.0231, 0.025]
+    assert [round(tail_share(0.025, number), 4) for number in (20, 100, 10**6)] == [
+        0.0159,
+        0.0231,
+        0.025,
+    ]
 
 
 def equal_layers(rng, rows, rows_of_unit, num_layers=13, r=0.6):
-    """Draw human scores, layers that correlate alike with them and share .9 of their noise, and each row's unit."""
+    """Draw human scores, layers that correlate alike with them and share .9 of their noise, and
+    each row's unit.
+    """
 
     def noise(size):
         of_rows = rng.normal(size=(size, rows))
@@ -164,7 +179,9 @@ def equal_layers(rng, rows, rows_of_unit, num_layers=13, r=0.6):
 
 
 def rates_of_equal_layers(trials, rows, rows_of_unit, *, gap=0.0, num_resamples=500):
-    """Return how often a best layer is called worse, its interval holds r, and the bound of another holds its loss."""
+    """Return how often a best layer is called worse, its interval holds r, and the bound of another
+    holds its loss.
+    """
     rng = np.random.default_rng([rows, rows_of_unit])
     found = []
     for _ in range(trials):
@@ -175,14 +192,20 @@ def rates_of_equal_layers(trials, rows, rows_of_unit, *, gap=0.0, num_resamples=
         low, high = intervals(resampled[:, 0], units[-1] + 1)
         loss = 0.6 - 0.6 / (1 + gap**2) ** 0.5
         found.append(
-            (p_values(mean, resampled)[0] < 0.05, low <= 0.6 <= high, loss_bounds(resampled, units[-1] + 1)[1] >= loss)
+            (
+                p_values(mean, resampled)[0] < 0.05,
+                low <= 0.6 <= high,
+                loss_bounds(resampled, units[-1] + 1)[1] >= loss,
+            )
         )
     return np.mean(found, axis=0)
 
 
 @pytest.mark.parametrize(("rows", "rows_of_unit"), [(20, 1), (100, 1), (1000, 5)])
 def test_a_best_layer_is_seldom_called_worse(rows, rows_of_unit):
-    worse, covered, loss_covered = rates_of_equal_layers(60, rows, rows_of_unit, gap=0.3, num_resamples=200)
+    worse, covered, loss_covered = rates_of_equal_layers(
+        60, rows, rows_of_unit, gap=0.3, num_resamples=200
+    )
     assert worse <= 0.12
     assert covered >= 0.85
     assert loss_covered >= 0.85
@@ -192,7 +215,9 @@ def test_a_best_layer_is_seldom_called_worse(rows, rows_of_unit):
 @pytest.mark.parametrize(("rows", "rows_of_unit"), [(20, 1), (100, 1), (1000, 1), (1000, 5)])
 def test_rates_of_equal_layers_over_many_trials(rows, rows_of_unit, record_property):
     worse, covered, _ = rates_of_equal_layers(2000, rows, rows_of_unit)
-    name = f"`tune-layers`: {rows:,} rows" + (f" of {rows // rows_of_unit} references" if rows_of_unit > 1 else "")
+    name = f"`tune-layers`: {rows:,} rows" + (
+        f" of {rows // rows_of_unit} references" if rows_of_unit > 1 else ""
+    )
     record_property(f"{name} | coverage", f"{covered:.3f}")
     record_property(f"{name} | best layer called worse", f"{worse:.3f}")
     assert worse <= 0.055
@@ -218,7 +243,11 @@ def test_rates_of_the_chosen_layer(rows, rows_of_unit, slope, title, record_prop
         metrics = r[:, None] * human + (1 - r[:, None] ** 2) ** 0.5 * noise
         mean = np.array([np.corrcoef(human, one)[0, 1] for one in metrics])
         resampled = resampled_pearson(layer_sums(human, metrics, units), rng, 300)
-        best, bounds, loss = mean.argmax(), loss_bounds(resampled, units[-1] + 1), r.max() - r + 1e-12
+        best, bounds, loss = (
+            mean.argmax(),
+            loss_bounds(resampled, units[-1] + 1),
+            r.max() - r + 1e-12,
+        )
         chosen_fails.append(bounds[best] < loss[best] - 2e-12)
         fixed_fails.append(bounds[5] < loss[5] - 2e-12)
         gains.append(mean[best] - r[best])
@@ -231,7 +260,9 @@ def test_rates_of_the_chosen_layer(rows, rows_of_unit, slope, title, record_prop
 
 
 def neighbouring_layers(rng, rows, rows_of_unit, num_layers=13, r=0.95):
-    """Draw human scores, the noise of layers, which correlates between neighbours, and each row's unit."""
+    """Draw human scores, the noise of layers, which correlates between neighbours, and each row's
+    unit.
+    """
     units = np.arange(rows) // rows_of_unit
     human, *noise = rng.normal(size=(num_layers + 1, rows))
     if rows_of_unit > 1:
@@ -275,21 +306,29 @@ def judged():
     return human, (human / 1000 + rng.normal(0.8, 0.02, size=(3, 40))).astype(np.float32)
 
 
-@pytest.mark.parametrize("units", [np.arange(40), np.array([0, 1, 2, 3, 3] * 8)], ids=["segments", "units"])
+@pytest.mark.parametrize(
+    "units", [np.arange(40), np.array([0, 1, 2, 3, 3] * 8)], ids=["segments", "units"]
+)
 def test_resamples_have_the_correlations_of_scipy(judged, units):
     human, metrics = judged
     found = resampled_pearson(layer_sums(human, metrics, units), np.random.default_rng(7), 20)
     number = units.max() + 1
-    for drawn, of_metrics in zip(np.random.default_rng(7).choice(number, size=(20, number)), found, strict=True):
+    for drawn, of_metrics in zip(
+        np.random.default_rng(7).choice(number, size=(20, number)), found, strict=True
+    ):
         rows = np.concatenate([np.flatnonzero(units == unit) for unit in drawn])
-        expected = [pearsonr(human[rows], one[rows].astype(np.float64)).statistic for one in metrics]
+        expected = [
+            pearsonr(human[rows], one[rows].astype(np.float64)).statistic for one in metrics
+        ]
         assert of_metrics == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_resample_without_variance_has_no_value():
     human, metrics = np.array([1.0, 2.0]), np.float32([[0.5, 0.6], [0.7, 0.7]])
     found = resampled_pearson(layer_sums(human, metrics), np.random.default_rng(0), 200)
-    is_constant = np.array([len({*some}) == 1 for some in np.random.default_rng(0).choice(2, size=(200, 2))])
+    is_constant = np.array(
+        [len({*some}) == 1 for some in np.random.default_rng(0).choice(2, size=(200, 2))]
+    )
     assert 0 < is_constant.sum() < 200
     assert np.isnan(found[is_constant]).all()
     assert found[~is_constant, 0] == pytest.approx(1)
@@ -298,8 +337,12 @@ def test_a_resample_without_variance_has_no_value():
 
 def test_large_and_tiny_scores_do_not_lose_their_digits(judged):
     human, metrics = judged
-    found = resampled_pearson(layer_sums(human * 1e9 + 1e12, metrics * 1e-6), np.random.default_rng(1), 10)
-    assert found == pytest.approx(resampled_pearson(layer_sums(*judged), np.random.default_rng(1), 10), abs=1e-5)
+    found = resampled_pearson(
+        layer_sums(human * 1e9 + 1e12, metrics * 1e-6), np.random.default_rng(1), 10
+    )
+    assert found == pytest.approx(
+        resampled_pearson(layer_sums(*judged), np.random.default_rng(1), 10), abs=1e-5
+    )
 
 
 @pytest.mark.parametrize(

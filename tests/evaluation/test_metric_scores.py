@@ -1,4 +1,6 @@
-"""Scores of systems: BERTScore against the scorer, BLEU, chrF and TER against sacreBLEU run live."""
+"""Scores of systems: BERTScore against the scorer, BLEU, chrF and TER against sacreBLEU run
+live.
+"""
 
 import sys
 
@@ -20,20 +22,26 @@ METRICS = {"bleu": BLEU, "chrf": CHRF, "ter": TER}
 
 
 def changed(texts, rng, rate):
-    return [" ".join(rng.choice(WORDS) if rng.random() < rate else word for word in text.split()) for text in texts]
+    return [
+        " ".join(rng.choice(WORDS) if rng.random() < rate else word for word in text.split())
+        for text in texts
+    ]
 
 
 def made_texts(num_references, num_segments=80):
     """Return three systems of nearly the same quality, and references.
 
-    Two words in three references are thirds of a word, whose sums are rounded, and a tie depends on that.
+    Two words in three references are thirds of a word, whose sums are rounded, and a tie depends on
+    that.
     """
     rng = np.random.default_rng(11)
     meant = [" ".join(rng.choice(WORDS, rng.integers(3, 15))) for _ in range(80)]
     systems = [changed(meant, rng, rate)[:num_segments] for rate in (0.30, 0.27, 0.31)]
     streams = [changed(meant, rng, 0.1)[:num_segments] for _ in range(num_references)]
     if num_references == 3:
-        streams[0] = [text.split(" ", 2 * (number % 2))[-1] for number, text in enumerate(streams[0])]
+        streams[0] = [
+            text.split(" ", 2 * (number % 2))[-1] for number, text in enumerate(streams[0])
+        ]
     return systems, streams
 
 
@@ -45,7 +53,9 @@ def oracle(name, systems, streams, seed, monkeypatch, **options):
 
 
 def assert_equal(result, expected):
-    np.testing.assert_allclose(result.score, np.array([one.score for one in expected], dtype=np.float64), rtol=5e-7)
+    np.testing.assert_allclose(
+        result.score, np.array([one.score for one in expected], dtype=np.float64), rtol=5e-7
+    )
     np.testing.assert_array_equal(result.p, [one.p_value for one in expected[1:]])
 
 
@@ -55,11 +65,15 @@ def assert_equal(result, expected):
     [(1, 80, 12345), (2, 80, 7), (3, 80, 2024)],
 )
 @pytest.mark.parametrize("name", ["bleu", "chrf"])
-def test_without_ties_p_is_that_of_sacrebleus_swaps(name, num_references, num_segments, seed, monkeypatch):
+def test_without_ties_p_is_that_of_sacrebleus_swaps(
+    name, num_references, num_segments, seed, monkeypatch
+):
     systems, streams = made_texts(num_references, num_segments)
     corpus = corpus_metric(name, systems, [*zip(*streams, strict=True)]).corpus
     result = paired_permutation(corpus, seed=seed, num_swaps=1000)
-    expected = oracle(name, systems, streams, seed, monkeypatch, test_type="ar", n_samples=1000, n_ar_confidence=1)
+    expected = oracle(
+        name, systems, streams, seed, monkeypatch, test_type="ar", n_samples=1000, n_ar_confidence=1
+    )
     assert_equal(result, expected)
     assert (result.p > 0.002).all()
 
@@ -71,20 +85,31 @@ def test_real_systems_are_compared_as_by_sacrebleu(name, monkeypatch):
     outputs = sorted((FOLDER / "wmt23" / "system-outputs" / "he-en").glob("*.txt"))[:4]
     files = [FOLDER / "wmt23" / "references" / "he-en.refB.txt", *outputs]
     reference, *systems = [path.read_text(encoding="utf-8").split("\n")[:200] for path in files]
-    expected = oracle(name, systems, [reference], 12345, monkeypatch, test_type="ar", n_ar_confidence=1)
+    expected = oracle(
+        name, systems, [reference], 12345, monkeypatch, test_type="ar", n_ar_confidence=1
+    )
     assert_equal(paired_permutation(corpus_metric(name, systems, reference).corpus), expected)
 
 
 def test_segments_and_corpora_are_scored_as_by_sacrebleu():
     systems, (reference,) = made_texts(1)
-    alone = {"bleu": sacrebleu.sentence_bleu, "chrf": sacrebleu.sentence_chrf, "ter": sacrebleu.sentence_ter}
+    alone = {
+        "bleu": sacrebleu.sentence_bleu,
+        "chrf": sacrebleu.sentence_chrf,
+        "ter": sacrebleu.sentence_ter,
+    }
     for name, function in alone.items():
         expected = [
-            [function(text, [one]).score for text, one in zip(texts, reference, strict=True)] for texts in systems
+            [function(text, [one]).score for text, one in zip(texts, reference, strict=True)]
+            for texts in systems
         ]
-        np.testing.assert_allclose(corpus_metric(name, systems, reference).segment, expected, rtol=1e-12)
+        np.testing.assert_allclose(
+            corpus_metric(name, systems, reference).segment, expected, rtol=1e-12
+        )
     metric = corpus_metric("bleu", systems, reference, smooth_method="add-k")
-    expected = [BLEU(smooth_method="add-k").corpus_score(texts, [reference]).score for texts in systems]
+    expected = [
+        BLEU(smooth_method="add-k").corpus_score(texts, [reference]).score for texts in systems
+    ]
     for _ in range(2):  # smoothing leaves the statistics as they are
         np.testing.assert_allclose(metric.corpus.observed(), expected, rtol=1e-12)
 
@@ -109,13 +134,17 @@ def test_the_extra_is_named_where_sacrebleu_is_missing(monkeypatch):
         corpus_metric("bleu", [["a"]], ["a"])
 
 
-@pytest.mark.parametrize("error", [RuntimeError("\nJapanese needs\n\n  pip install x\n"), OSError("no network")])
+@pytest.mark.parametrize(
+    "error", [RuntimeError("\nJapanese needs\n\n  pip install x\n"), OSError("no network")]
+)
 def test_a_tokenizer_that_cannot_be_loaded_is_refused(monkeypatch, error):
     def load(_name):
         raise error
 
     monkeypatch.setattr("sacrebleu.metrics.bleu._get_tokenizer", load)
-    with pytest.raises(InputError, match=f"cannot load .*: {' '.join(str(error).split())} Make that available"):
+    with pytest.raises(
+        InputError, match=f"cannot load .*: {' '.join(str(error).split())} Make that available"
+    ):
         corpus_metric("bleu", [["a"]], ["a"], tokenize="ja-mecab")
 
 
@@ -130,7 +159,10 @@ OUTPUTS = (
     ("the cat sat on the mat", "it rained all day long", "hello to you"),
 )
 OF_OUTPUTS = tuple(
-    tuple(references if output is not None else () for output, references in zip(row, REFERENCES, strict=True))
+    tuple(
+        references if output is not None else ()
+        for output, references in zip(row, REFERENCES, strict=True)
+    )
     for row in OUTPUTS
 )
 
@@ -163,7 +195,9 @@ def test_each_different_text_is_encoded_once(scorer, monkeypatch):
 
     monkeypatch.setattr(type(encoder), "run", watched)
     score_systems(["bertscore"], OUTPUTS, OF_OUTPUTS, scorer=scorer)
-    texts = {text for row in OUTPUTS for text in row if text} | {one for some in REFERENCES for one in some}
+    texts = {text for row in OUTPUTS for text in row if text} | {
+        one for some in REFERENCES for one in some
+    }
     assert len(encoded) == len(texts)
 
 
@@ -173,9 +207,14 @@ def test_metrics_of_sacrebleu_are_its_own(name):
     corpus = {"bleu": sacrebleu.BLEU(), "chrf": sacrebleu.CHRF()}[name]
     sentence = {"bleu": sacrebleu.BLEU(effective_order=True), "chrf": sacrebleu.CHRF()}[name]
     candidates, references = outputs_of(0)
-    columns = [[some[0] for some in references], [some[1] if len(some) > 1 else None for some in references]]
+    columns = [
+        [some[0] for some in references],
+        [some[1] if len(some) > 1 else None for some in references],
+    ]
     assert scores.system[0] == pytest.approx(corpus.corpus_score(candidates, columns).score)
-    assert scores.segment[0][1] == pytest.approx(sentence.sentence_score(candidates[1], references[1]).score)
+    assert scores.segment[0][1] == pytest.approx(
+        sentence.sentence_score(candidates[1], references[1]).score
+    )
     assert np.isnan(scores.segment[1][2])
     assert scores.signature.startswith("nrefs:var|")
 
@@ -183,7 +222,9 @@ def test_metrics_of_sacrebleu_are_its_own(name):
 def test_negated_ter_is_the_better_the_higher():
     scores = score_systems(["ter"], OUTPUTS, OF_OUTPUTS)["ter"].negated
     candidates, references = outputs_of(0)
-    assert scores.segment[0][0] == -sacrebleu.TER().sentence_score(candidates[0], references[0]).score
+    assert (
+        scores.segment[0][0] == -sacrebleu.TER().sentence_score(candidates[0], references[0]).score
+    )
     assert scores.system[2] > scores.system[1]
     assert scores.signature.endswith("|negative:yes")
 
@@ -198,6 +239,12 @@ def test_a_metric_is_named_as_on_the_command_line():
 
 
 def test_the_warning_of_empty_texts_names_their_systems(scorer):
-    outputs = {"A": ["the cat", " ", ""], "B": ["the cat", "a dog", "a dog"], "C": ["", "a dog", "a dog"]}
-    with pytest.warns(UserWarning, match=r"^3 pairs score 0 because a side is empty: 2 of A, 1 of C\.$"):
+    outputs = {
+        "A": ["the cat", " ", ""],
+        "B": ["the cat", "a dog", "a dog"],
+        "C": ["", "a dog", "a dog"],
+    }
+    with pytest.warns(
+        UserWarning, match=r"^3 pairs score 0 because a side is empty: 2 of A, 1 of C\.$"
+    ):
         compare(outputs, ["the cat", "a dog", "the dog"], scorer=scorer)

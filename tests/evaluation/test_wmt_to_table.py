@@ -31,7 +31,9 @@ def rows_of(capsys, monkeypatch):
 
 
 def expected():
-    """Return the judgements of all outputs but the reference, with their texts, by segment, system and annotator."""
+    """Return the judgements of all outputs but the reference, with their texts, by segment, system
+    and annotator.
+    """
     return {
         (position, system, annotator): (score, text(system, position), text("refA", position))
         for position in range(len(SEGMENTS))
@@ -55,20 +57,25 @@ def judgements(rows):
 @pytest.mark.parametrize("edition", ["list", "rounds", "control"])
 def test_lines_of_wmt25_are_a_row_for_each_judgement(rows_of, tmp_path, edition):
     lines = wmt25_lines(edition)
-    rows = rows_of(write_lines(tmp_path / "humeval.jsonl", [*lines, lines[0]]))  # a line that is repeated
+    # a line that is repeated
+    rows = rows_of(write_lines(tmp_path / "humeval.jsonl", [*lines, lines[0]]))
     assert judgements(rows) == expected()
     assert {row["lang_pair"] for row in rows} == {"en-xx_YY"}
     assert len({row["document"] for row in rows}) == len(DOCUMENTS)
     if edition != "control":
         scores_of_metric = {(row["segment"], row["system"]): float(row["M"]) for row in rows}
         assert sorted(scores_of_metric.values()) == pytest.approx(
-            sorted(metric(system, at) for at, system in {(at, system) for at, system, _ in expected()})
+            sorted(
+                metric(system, at) for at, system in {(at, system) for at, system, _ in expected()}
+            )
         )
 
 
 def test_screens_of_wmt26_give_what_lines_give(rows_of, tmp_path):
     path = tmp_path / "annotations.json.gz"
-    path.write_bytes(gzip.compress(json.dumps({"eng_Latn---xxx_Latn v2": wmt26_screens()}).encode()))
+    path.write_bytes(
+        gzip.compress(json.dumps({"eng_Latn---xxx_Latn v2": wmt26_screens()}).encode())
+    )
     rows = rows_of(path)
     assert judgements(rows) == expected()
     assert {row["lang_pair"] for row in rows} == {"eng_Latn---xxx_Latn"}
@@ -86,23 +93,41 @@ def test_a_language_pair_that_an_object_has_twice_is_refused(rows_of, tmp_path):
 def test_what_was_withdrawn_or_practised_does_not_count(rows_of, tmp_path):
     first, *others = wmt26_screens()
     withdrawn = {"user_id": first["user_id"], "annotation": "__RESET__"}
-    tutorial = {**first, "item": [{**one, "item_id": f"{one['item_id']}_#_tutorial_#_1"} for one in first["item"]]}
-    rows = rows_of(write_lines(tmp_path / "screens.jsonl", [first, withdrawn, first, tutorial, *others]))
+    tutorial = {
+        **first,
+        "item": [{**one, "item_id": f"{one['item_id']}_#_tutorial_#_1"} for one in first["item"]],
+    }
+    rows = rows_of(
+        write_lines(tmp_path / "screens.jsonl", [first, withdrawn, first, tutorial, *others])
+    )
     assert judgements(rows) == expected()
 
 
 def test_an_annotator_with_several_scores_is_one_and_unknown_ones_are_several(rows_of, tmp_path):
     [line] = wmt25_lines()[:1]
-    several = [{"score": 10, "annotator": "a"}, {"score": 30, "annotator": "a"}, {"score": 50}, {"score": 50}]
+    several = [
+        {"score": 10, "annotator": "a"},
+        {"score": 30, "annotator": "a"},
+        {"score": 50},
+        {"score": 50},
+    ]
     line["scores"] = {"MT-1": several}
     rows = rows_of(write_lines(tmp_path / "humeval.jsonl", [line]))
-    assert {row["annotator"]: float(row["human"]) for row in rows} == {"a": 20, "unknown-1": 50, "unknown-2": 50}
+    assert {row["annotator"]: float(row["human"]) for row in rows} == {
+        "a": 20,
+        "unknown-1": 50,
+        "unknown-2": 50,
+    }
 
 
 def test_the_reference_may_be_named_and_has_to_be_if_there_are_several(rows_of, tmp_path):
     lines = wmt25_lines()
     path = write_lines(tmp_path / "humeval.jsonl", lines)
-    assert {row["system"] for row in rows_of(path, "--reference", "MT-3")} == {"MT-1", "MT 2", "refA"}
+    assert {row["system"] for row in rows_of(path, "--reference", "MT-3")} == {
+        "MT-1",
+        "MT 2",
+        "refA",
+    }
     for line in lines:
         line["tgt_text"][human("refA")] = "another"
     with pytest.raises(SystemExit, match="has the references"):
@@ -110,13 +135,18 @@ def test_the_reference_may_be_named_and_has_to_be_if_there_are_several(rows_of, 
 
 
 def test_meta_averages_the_annotators_of_an_output(run_json, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("sys.argv", ["", str(write_lines(tmp_path / "humeval.jsonl", wmt25_lines()))])
+    monkeypatch.setattr(
+        "sys.argv", ["", str(write_lines(tmp_path / "humeval.jsonl", wmt25_lines()))]
+    )
     wmt_to_table.main()
     table = tmp_path / "judgements.tsv"
     table.write_text(capsys.readouterr().out)
-    [found] = run_json("meta", table, "--score", "M", "--resamples", "20")["language_pairs"].values()
+    [found] = run_json("meta", table, "--score", "M", "--resamples", "20")[
+        "language_pairs"
+    ].values()
     means = [
-        fmean(fmean(of.values()) for at in range(len(SEGMENTS)) if (of := scores(system, at))) for system in SYSTEMS[:3]
+        fmean(fmean(of.values()) for at in range(len(SEGMENTS)) if (of := scores(system, at)))
+        for system in SYSTEMS[:3]
     ]
     assert dict(zip(found["systems"], found["human_scores"], strict=True)) == pytest.approx(
         dict(zip(SYSTEMS[:3], means, strict=True))

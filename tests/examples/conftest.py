@@ -28,9 +28,15 @@ OFFLINE = {
 @pytest.fixture(scope="session")
 def pairs():
     return [
-        {"candidate": "It is freezing today.", "reference": ["The sun shines.", "It is cold today."]},
+        {
+            "candidate": "It is freezing today.",
+            "reference": ["The sun shines.", "It is cold today."],
+        },
         {"candidate": "A dog ran across the garden.", "reference": ["The dog runs in the garden."]},
-        {"candidate": "He sold the house.", "reference": ["She cooked dinner for the family.", "A boat."]},
+        {
+            "candidate": "He sold the house.",
+            "reference": ["She cooked dinner for the family.", "A boat."],
+        },
     ]
 
 
@@ -42,12 +48,15 @@ def scorer(minilm_bundle):
 
 @pytest.fixture(scope="session")
 def expected(scorer, pairs):
-    return scorer.score([pair["candidate"] for pair in pairs], [pair["reference"] for pair in pairs])
+    return scorer.score(
+        [pair["candidate"] for pair in pairs], [pair["reference"] for pair in pairs]
+    )
 
 
 @pytest.fixture
 def run(tmp_path):
-    """Run a program of an integration, from an empty folder, so that it can import the examples; return its output.
+    """Run a program of an integration, from an empty folder, so that it can import the examples;
+    return its output.
 
     With `fails` it must end with another status than 0.
     """

@@ -1,7 +1,7 @@
 """`examples/cluster/`: manifests and scripts use only fields, settings and options that exist.
 
-The schemas of Kubernetes are those of the package kubernetes-validate. KubeRay's RayJob has none there: the pods in it
-are checked as pods, and what holds them by name.
+The schemas of Kubernetes are those of the package kubernetes-validate. KubeRay's RayJob has none
+there: the pods in it are checked as pods, and what holds them by name.
 """
 
 import json
@@ -81,21 +81,43 @@ def test_the_kinds_are_those_of_the_engines():
 
 def test_names_are_labels():
     names = [INDEXED_JOB["metadata"]["name"], RAY_JOB["metadata"]["name"], WORKERS["groupName"]]
-    assert all(NAME.fullmatch(name) for name in names + [container(name)["name"] for name in POD_TEMPLATES])
+    assert all(
+        NAME.fullmatch(name) for name in names + [container(name)["name"] for name in POD_TEMPLATES]
+    )
 
 
 def test_a_ray_job_has_the_fields_of_its_type():
     assert RAY_JOB.keys() == {"apiVersion", "kind", "metadata", "spec"}
-    assert RAY_JOB["spec"].keys() == {"entrypoint", "backoffLimit", "shutdownAfterJobFinishes", "rayClusterSpec"}
+    assert RAY_JOB["spec"].keys() == {
+        "entrypoint",
+        "backoffLimit",
+        "shutdownAfterJobFinishes",
+        "rayClusterSpec",
+    }
     assert RAY_CLUSTER.keys() == {"rayVersion", "headGroupSpec", "workerGroupSpecs"}
     assert HEAD.keys() == {"rayStartParams", "template"}
-    assert WORKERS.keys() == {"groupName", "replicas", "minReplicas", "maxReplicas", "rayStartParams", "template"}
-    assert all(isinstance(value, str) for group in (HEAD, WORKERS) for value in group["rayStartParams"].values())
+    assert WORKERS.keys() == {
+        "groupName",
+        "replicas",
+        "minReplicas",
+        "maxReplicas",
+        "rayStartParams",
+        "template",
+    }
+    assert all(
+        isinstance(value, str)
+        for group in (HEAD, WORKERS)
+        for value in group["rayStartParams"].values()
+    )
 
 
 def test_the_commands_are_ours():
     python, program, bundle, pairs, scores = shlex.split(RAY_JOB["spec"]["entrypoint"])
-    assert (python, Path(pairs).parent, Path(scores).parent) == ("python", Path("/data"), Path("/data"))
+    assert (python, Path(pairs).parent, Path(scores).parent) == (
+        "python",
+        Path("/data"),
+        Path("/data"),
+    )
     assert (CLUSTER / program.removeprefix("/work/")).is_file()
     job = container("job")
     assert options_of([*job["command"], *job["args"]])["model_type"] == bundle
@@ -131,7 +153,9 @@ def test_versions_are_those_that_tests_run_with():
 
 def test_images_are_those_of_the_dockerfile():
     script = (CLUSTER / "spark_submit.sh").read_text(encoding="utf-8")
-    images = [container(name)["image"] for name in POD_TEMPLATES] + re.findall(r"^image=(.+)", script, re.MULTILINE)
+    images = [container(name)["image"] for name in POD_TEMPLATES] + re.findall(
+        r"^image=(.+)", script, re.MULTILINE
+    )
     built = re.findall(r"-t (\S+) \.", DOCKERFILE)
     assert {image.removeprefix("registry.example.org/") for image in images} == {*built}
 
@@ -139,11 +163,15 @@ def test_images_are_those_of_the_dockerfile():
 def words_of_spark_submit(folder):
     """Run the script for Spark with a `spark-submit` that prints its arguments."""
     program = folder / "spark-submit"
-    program.write_text(f"#!{sys.executable}\nimport json, sys\nprint(json.dumps(sys.argv[1:]))\n", encoding="utf-8")
+    program.write_text(
+        f"#!{sys.executable}\nimport json, sys\nprint(json.dumps(sys.argv[1:]))\n", encoding="utf-8"
+    )
     program.chmod(0o755)
     environment = {**os.environ, "PATH": os.pathsep.join([str(folder), os.environ["PATH"]])}
     command = ["bash", CLUSTER / "spark_submit.sh", "k8s://https://example.org"]
-    return json.loads(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)
+    return json.loads(
+        subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
+    )
 
 
 def test_spark_runs_the_program_of_the_image(tmp_path):
@@ -154,7 +182,8 @@ def test_spark_runs_the_program_of_the_image(tmp_path):
     assert f"bundle {bundle}\n" in DOCKERFILE
     assert {Path(folder).parent for folder in (pairs, scores)} == {Path("/data")}
     settings = dict(word.split("=", 1) for word in options if word.startswith("spark."))
-    assert settings["spark.executor.cores"] == settings["spark.task.cpus"]  # one scorer in each executor
+    # one scorer in each executor
+    assert settings["spark.executor.cores"] == settings["spark.task.cpus"]
     assert int(settings["spark.executor.memoryOverhead"].removesuffix("g")) >= GIGABYTES
 
 
@@ -162,7 +191,12 @@ def test_spark_runs_the_program_of_the_image(tmp_path):
 @pytest.mark.parametrize("name", ["indexed_job.yaml", *POD_TEMPLATES])
 def test_kubernetes_knows_every_field(run, name, tmp_path):
     if name in POD_TEMPLATES:
-        manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, **POD_TEMPLATES[name]}
+        manifest = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name},
+            **POD_TEMPLATES[name],
+        }
     else:
         manifest = INDEXED_JOB
     (tmp_path / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
@@ -184,7 +218,9 @@ def test_files_are_scored_on_ray(pairs, expected, minilm_bundle, tmp_path):
         table = pa.Table.from_pylist([{"id": number, **pair}])
         pa.parquet.write_table(table, tmp_path / "pairs" / f"{number}.parquet")
     program = EXAMPLES / "cluster" / "score_on_ray.py"
-    run_here(tmp_path, sys.executable, program, minilm_bundle, tmp_path / "pairs", tmp_path / "scores")
+    run_here(
+        tmp_path, sys.executable, program, minilm_bundle, tmp_path / "pairs", tmp_path / "scores"
+    )
     rows = sorted(pa.parquet.read_table(tmp_path / "scores").to_pylist(), key=lambda row: row["id"])
     assert [{name: row[name] for name in ("candidate", "reference")} for row in rows] == pairs
     assert [row["f1"] for row in rows] == expected.F.tolist()
@@ -197,5 +233,8 @@ def test_spark_knows_every_setting(tmp_path):
     words = words_of_spark_submit(tmp_path)
     settings = [word for option, word in pairwise(words) if option == "--conf"]
     assert len(settings) > 10
-    printed = run_here(tmp_path, sys.executable, "-c", UNKNOWN_SETTINGS, json.dumps(settings)).split()
-    assert printed == ["1", "1"]  # a volume for the driver and one for the executors, and no unknown name
+    printed = run_here(
+        tmp_path, sys.executable, "-c", UNKNOWN_SETTINGS, json.dumps(settings)
+    ).split()
+    # a volume for the driver and one for the executors, and no unknown name
+    assert printed == ["1", "1"]

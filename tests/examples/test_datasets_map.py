@@ -71,13 +71,18 @@ def caches(folder):
 def test_a_table_is_scored_once(run_python, table, expected, minilm_bundle, tmp_path):
     for _ in range(2):
         run_python(EXAMPLES / "datasets_map.py", minilm_bundle, table, "scored.jsonl")
-        rows = [json.loads(line) for line in (tmp_path / "scored.jsonl").read_text(encoding="utf-8").splitlines()]
+        rows = [
+            json.loads(line)
+            for line in (tmp_path / "scored.jsonl").read_text(encoding="utf-8").splitlines()
+        ]
         assert [row["f1"] for row in rows] == pytest.approx(expected.F.tolist(), abs=1e-6)
         assert [row["best_reference"] for row in rows] == expected.best_reference.tolist()
     assert caches(tmp_path) == 1
 
 
-def test_the_cache_tells_settings_and_not_what_is_loaded(run_python, table, minilm_bundle, tmp_path):
+def test_the_cache_tells_settings_and_not_what_is_loaded(
+    run_python, table, minilm_bundle, tmp_path
+):
     run_python("-c", FROM_THE_CACHE, minilm_bundle, table)
     assert caches(tmp_path) == 2
 

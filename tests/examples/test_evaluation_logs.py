@@ -1,4 +1,6 @@
-"""The packages write logs of today, and comparing them has the scores that the packages print themselves."""
+"""The packages write logs of today, and comparing them has the scores that the packages print
+themselves.
+"""
 
 import json
 
@@ -15,7 +17,9 @@ SCRIPTS = EXAMPLES / "evaluation-logs"
 def mean(scores, system, metric):
     of_system = [
         score
-        for name, of_metric, score in zip(scores["system"], scores["metric"], scores["score"], strict=True)
+        for name, of_metric, score in zip(
+            scores["system"], scores["metric"], scores["score"], strict=True
+        )
         if (name, of_metric) == (system, metric)
     ]
     return sum(of_system) / len(of_system)
@@ -35,10 +39,22 @@ def test_lm_eval_logs_have_its_scores(run, tmp_path):
 def test_inspect_logs_have_its_scores(run, tmp_path, log_format):
     run("inspect-ai", "python", SCRIPTS / "write_inspect.py", tmp_path / "logs", 30, 2, log_format)
     scores = harness_scores(sorted(tmp_path.glob(f"logs/*.{log_format}")))
-    run("inspect-ai", "inspect", "log", "convert", "logs", "--to", "json", "--output-dir", "converted")
+    run(
+        "inspect-ai",
+        "inspect",
+        "log",
+        "convert",
+        "logs",
+        "--to",
+        "json",
+        "--output-dir",
+        "converted",
+    )
     logs = [json.loads(path.read_bytes()) for path in tmp_path.glob("converted/**/*.json")]
     assert {log["eval"]["model"] for log in logs} == {"mockllm/hasty", "mockllm/careful"}
     for log in logs:
-        [accuracy] = [score["metrics"]["accuracy"]["value"] for score in log["results"]["scores"][:1]]
+        [accuracy] = [
+            score["metrics"]["accuracy"]["value"] for score in log["results"]["scores"][:1]
+        ]
         assert mean(scores, log["eval"]["model"], "grade") == pytest.approx(accuracy, abs=1e-12)
     assert {*scores["run"]} == {"1", "2"}

@@ -1,4 +1,6 @@
-"""Examples that evaluate with BERTScore in another package, each in an environment with that package."""
+"""Examples that evaluate with BERTScore in another package, each in an environment with that
+package.
+"""
 
 import json
 import os
@@ -46,7 +48,9 @@ def test_ragas_scores_a_batch(run, pairs, expected, minilm_bundle, tmp_path):
     samples = [{"response": pair["candidate"], "reference": pair["reference"]} for pair in pairs]
     (tmp_path / "samples.json").write_text(json.dumps(samples), encoding="utf-8")
     lines = run("ragas", "python", "-m", "ragas_metric", minilm_bundle, "samples.json").splitlines()
-    assert [float(line.split()[0]) for line in lines] == pytest.approx(expected.F.tolist(), abs=1e-5)
+    assert [float(line.split()[0]) for line in lines] == pytest.approx(
+        expected.F.tolist(), abs=1e-5
+    )
 
 
 MBRS_HYPOTHESES = [
@@ -115,7 +119,9 @@ print(json.dumps([found, failure, signature, "torch" in sys.modules]))
 def test_deepeval_passes_and_fails_cases_by_their_score(run, pairs, scorer, minilm_bundle):
     output = run("deepeval", "python", "-c", DEEPEVAL_EVALUATE, minilm_bundle, json.dumps(pairs))
     found, failure, signature, has_torch = json.loads(output.splitlines()[-1])
-    f1 = scorer.score([pair["candidate"] for pair in pairs], [pair["reference"][-1] for pair in pairs]).F
+    f1 = scorer.score(
+        [pair["candidate"] for pair in pairs], [pair["reference"][-1] for pair in pairs]
+    ).F
     assert [found[name][1] for name in "012"] == pytest.approx(f1.tolist(), abs=1e-5)
     assert [found[name][0] for name in "012"] == [True, True, False]
     assert {found[name][2] for name in "012"} == {signature}
@@ -149,7 +155,9 @@ def run_mlflow(run, pairs, minilm_bundle, tmp_path):
     (tmp_path / "table.json").write_text(json.dumps(table), encoding="utf-8")
 
     def run_mlflow(*arguments):
-        output = run("mlflow", "python", *arguments, MLFLOW_TRACKING_URI=f"sqlite:///{tmp_path}/runs.db")
+        output = run(
+            "mlflow", "python", *arguments, MLFLOW_TRACKING_URI=f"sqlite:///{tmp_path}/runs.db"
+        )
         return output.splitlines()[-1]
 
     return run_mlflow
@@ -159,7 +167,9 @@ def test_mlflow_scores_rows_and_aggregates(run_mlflow, expected, minilm_bundle):
     metrics, rows, has_torch = json.loads(run_mlflow("-c", MLFLOW_EVALUATE, minilm_bundle))
     assert rows == pytest.approx(expected.F.tolist(), abs=1e-5)
     assert metrics["bertscore_f/mean"] == pytest.approx(float(expected.F.mean()), abs=1e-5)
-    assert metrics["bertscore_f/p90"] == pytest.approx(float(np.percentile(expected.F, 90)), abs=1e-5)
+    assert metrics["bertscore_f/p90"] == pytest.approx(
+        float(np.percentile(expected.F, 90)), abs=1e-5
+    )
     assert not has_torch
 
 
@@ -191,7 +201,9 @@ print(json.dumps({text: [(one.key, one.score) for one in found] for text, found 
 
 def test_langsmith_evaluates_examples_and_uploads_nothing(run, pairs, expected, minilm_bundle):
     scores = json.loads(
-        run("langsmith", "python", "-c", LANGSMITH_EVALUATE, minilm_bundle, json.dumps(pairs)).splitlines()[-1]
+        run(
+            "langsmith", "python", "-c", LANGSMITH_EVALUATE, minilm_bundle, json.dumps(pairs)
+        ).splitlines()[-1]
     )
     for pair, f1 in zip(pairs, expected.F.tolist(), strict=True):
         assert scores[pair["candidate"]] == [["bertscore_f", pytest.approx(f1, abs=1e-5)]]
@@ -232,7 +244,12 @@ def inspect(run, pairs, minilm_bundle, tmp_path):
 
     def inspect(*arguments):
         return run(
-            "inspect-ai", "inspect", *arguments, PAIRS=json.dumps(pairs), BUNDLE=str(minilm_bundle), COLUMNS="200"
+            "inspect-ai",
+            "inspect",
+            *arguments,
+            PAIRS=json.dumps(pairs),
+            BUNDLE=str(minilm_bundle),
+            COLUMNS="200",
         )
 
     return inspect
@@ -240,28 +257,73 @@ def inspect(run, pairs, minilm_bundle, tmp_path):
 
 def check(log, scorer, expected):
     scores = {sample["id"]: sample["scores"]["bertscore"] for sample in log["samples"]}
-    assert [scores[number]["value"] for number in range(3)] == pytest.approx(expected.F.tolist(), abs=1e-5)
-    assert [scores[number]["metadata"]["P"] for number in range(3)] == pytest.approx(expected.P.tolist(), abs=1e-5)
+    assert [scores[number]["value"] for number in range(3)] == pytest.approx(
+        expected.F.tolist(), abs=1e-5
+    )
+    assert [scores[number]["metadata"]["P"] for number in range(3)] == pytest.approx(
+        expected.P.tolist(), abs=1e-5
+    )
     assert scores[0]["metadata"]["signature"] == str(scorer.signature)
     [summary] = [result for result in log["results"]["scores"] if result["name"] == "bertscore"]
     assert summary["metrics"]["mean"]["value"] == pytest.approx(float(expected.F.mean()), abs=1e-5)
 
 
 def test_inspect_ai_scores_a_task(inspect, scorer, expected, tmp_path):
-    inspect("eval", "tasks.py@in_task", "--display", "plain", "--log-dir", "logs", "--log-format", "json")
+    inspect(
+        "eval",
+        "tasks.py@in_task",
+        "--display",
+        "plain",
+        "--log-dir",
+        "logs",
+        "--log-format",
+        "json",
+    )
     [log] = tmp_path.glob("logs/*.json")
     check(json.loads(log.read_text(encoding="utf-8")), scorer, expected)
 
 
-def test_inspect_ai_scores_a_log_by_the_scorers_name(inspect, scorer, expected, minilm_bundle, tmp_path):
-    inspect("eval", "tasks.py@by_name", "--display", "plain", "--log-dir", "logs", "--log-format", "json")
+def test_inspect_ai_scores_a_log_by_the_scorers_name(
+    inspect, scorer, expected, minilm_bundle, tmp_path
+):
+    inspect(
+        "eval",
+        "tasks.py@by_name",
+        "--display",
+        "plain",
+        "--log-dir",
+        "logs",
+        "--log-format",
+        "json",
+    )
     [log] = tmp_path.glob("logs/*.json")
     name, bundle = "bertscore_inspect/bertscore", f"bundle={minilm_bundle}"
-    inspect("score", log, "--scorer", name, "-S", bundle, "--action", "append", "--overwrite", "--display", "plain")
+    inspect(
+        "score",
+        log,
+        "--scorer",
+        name,
+        "-S",
+        bundle,
+        "--action",
+        "append",
+        "--overwrite",
+        "--display",
+        "plain",
+    )
     check(json.loads(log.read_text(encoding="utf-8")), scorer, expected)
 
 
-LM_EVAL_COMMAND = ["run", "--model", "dummy", "--tasks", "bertscore_example", "--include_path", ".", "--log_samples"]
+LM_EVAL_COMMAND = [
+    "run",
+    "--model",
+    "dummy",
+    "--tasks",
+    "bertscore_example",
+    "--include_path",
+    ".",
+    "--log_samples",
+]
 
 
 def test_lm_eval_runs_a_task(run, scorer, minilm_bundle, tmp_path):
@@ -275,14 +337,19 @@ def test_lm_eval_runs_a_task(run, scorer, minilm_bundle, tmp_path):
         cwd=folder,
         BERTSCORE_BUNDLE=str(minilm_bundle),
     )
-    questions = [json.loads(line) for line in (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
+    questions = [
+        json.loads(line)
+        for line in (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     expected = scorer.score(
         ["lol"] * len(questions), [one["reference"] for one in questions]
     )  # all that the dummy says
     [results] = tmp_path.glob("out/**/results_*.json")
     means = json.loads(results.read_text(encoding="utf-8"))["results"]["bertscore_example"]
     for name in "PRF":
-        assert means[f"bertscore_{name.lower()},none"] == pytest.approx(getattr(expected, name).mean(), abs=1e-5)
+        assert means[f"bertscore_{name.lower()},none"] == pytest.approx(
+            getattr(expected, name).mean(), abs=1e-5
+        )
     [samples] = tmp_path.glob("out/**/samples_*.jsonl")
     rows = [json.loads(line) for line in samples.read_text(encoding="utf-8").splitlines()]
     assert [row["bertscore_f"] for row in rows] == pytest.approx(expected.F.tolist(), abs=1e-5)
@@ -342,17 +409,23 @@ def evidently_table(pairs, tmp_path):
 
 @pytest.mark.usefixtures("evidently_table")
 def test_evidently_describes_each_row(run, pairs, expected, minilm_bundle):
-    found, has_torch = json.loads(run("evidently", "python", "-c", EVIDENTLY_DESCRIBE, minilm_bundle).splitlines()[-1])
-    assert [found[pair["candidate"]] for pair in pairs] == pytest.approx(expected.F.tolist(), abs=1e-5)
+    found, has_torch = json.loads(
+        run("evidently", "python", "-c", EVIDENTLY_DESCRIBE, minilm_bundle).splitlines()[-1]
+    )
+    assert [found[pair["candidate"]] for pair in pairs] == pytest.approx(
+        expected.F.tolist(), abs=1e-5
+    )
     assert not has_torch
 
 
 @pytest.mark.usefixtures("evidently_table")
 def test_the_script_for_evidently_reports_the_mean(run, expected, minilm_bundle):
-    metrics = json.loads(run("evidently", "python", "-m", "evidently_descriptor", minilm_bundle, "table.json"))[
-        "metrics"
+    metrics = json.loads(
+        run("evidently", "python", "-m", "evidently_descriptor", minilm_bundle, "table.json")
+    )["metrics"]
+    [mean] = [
+        one["value"] for one in metrics if one["config"]["type"] == "evidently:metric_v2:MeanValue"
     ]
-    [mean] = [one["value"] for one in metrics if one["config"]["type"] == "evidently:metric_v2:MeanValue"]
     assert mean == pytest.approx(float(expected.F.mean()), abs=1e-5)
 
 
@@ -375,11 +448,22 @@ print(json.dumps([
 
 
 def test_lightevals_metric_has_the_scores_of_the_scorer(run, pairs, scorer, minilm_bundle):
-    output = run("lighteval", "python", "-c", LIGHTEVAL_COMPUTE, json.dumps(pairs), BERTSCORE_BUNDLE=str(minilm_bundle))
+    output = run(
+        "lighteval",
+        "python",
+        "-c",
+        LIGHTEVAL_COMPUTE,
+        json.dumps(pairs),
+        BERTSCORE_BUNDLE=str(minilm_bundle),
+    )
     found = json.loads(output.splitlines()[-1])
-    expected = scorer.score([pair["candidate"] for pair in pairs], [pair["reference"][-1] for pair in pairs])
+    expected = scorer.score(
+        [pair["candidate"] for pair in pairs], [pair["reference"][-1] for pair in pairs]
+    )
     for name in "PRF":
-        assert [one[f"BERTScore-{name}"] for one in found] == pytest.approx(getattr(expected, name).tolist(), abs=1e-5)
+        assert [one[f"BERTScore-{name}"] for one in found] == pytest.approx(
+            getattr(expected, name).tolist(), abs=1e-5
+        )
 
 
 EVALSCOPE_APPLY = """
@@ -400,7 +484,9 @@ print(json.dumps([found, "torch" in sys.modules]))
 def test_evalscopes_metric_has_the_scores_of_the_scorer(run, pairs, scorer, minilm_bundle):
     output = run("evalscope", "python", "-c", EVALSCOPE_APPLY, minilm_bundle, json.dumps(pairs))
     found, has_torch = json.loads(output.splitlines()[-1])
-    expected = scorer.score([pair["candidate"] for pair in pairs], [pair["reference"][-1] for pair in pairs])
+    expected = scorer.score(
+        [pair["candidate"] for pair in pairs], [pair["reference"][-1] for pair in pairs]
+    )
     assert found == pytest.approx(expected.F.tolist(), abs=1e-6)
     assert not has_torch
 
@@ -422,14 +508,18 @@ print(json.dumps(result.data["bert_score"]))
 
 
 def test_uqlm_scores_responses_by_the_mean_of_the_scorer(run, pairs, scorer, minilm_bundle):
-    found = json.loads(run("uqlm", "python", "-c", UQLM_SCORE, minilm_bundle, json.dumps(pairs)).splitlines()[-1])
+    found = json.loads(
+        run("uqlm", "python", "-c", UQLM_SCORE, minilm_bundle, json.dumps(pairs)).splitlines()[-1]
+    )
     for pair, mean in zip(pairs, found, strict=True):
         references = pair["reference"]
         expected = scorer.score([pair["candidate"]] * len(references), references).F.mean()
         assert mean == pytest.approx(float(expected), abs=1e-6)
 
 
-@pytest.mark.parametrize(("name", "integration"), [("evalscope_metric", "evalscope"), ("uqlm_scorer", "uqlm")])
+@pytest.mark.parametrize(
+    ("name", "integration"), [("evalscope_metric", "evalscope"), ("uqlm_scorer", "uqlm")]
+)
 def test_the_scripts_print_the_score(run, scorer, minilm_bundle, name, integration):
     texts = ["It is freezing today.", "It is cold today."]
     output = run(integration, "python", "-m", name, minilm_bundle, *texts)
@@ -441,14 +531,34 @@ def test_promptfoo_passes_and_fails_outputs_by_their_score(run, scorer, minilm_b
     folder = EXAMPLES / "promptfoo"
     tests = yaml.safe_load((folder / "promptfooconfig.yaml").read_text(encoding="utf-8"))["tests"]
     found = tmp_path / "found.json"
-    config = ["--config", folder / "promptfooconfig.yaml", "--output", found, "--no-cache", "--no-write"]
+    config = [
+        "--config",
+        folder / "promptfooconfig.yaml",
+        "--output",
+        found,
+        "--no-cache",
+        "--no-write",
+    ]
     node = Path(sys.prefix) / "integrations" / "promptfoo" / "node_modules" / ".bin"
-    variables = {"BERTSCORE_BUNDLE": str(minilm_bundle), "PATH": f"{node}{os.pathsep}{os.environ['PATH']}"}
-    run("promptfoo", node / "promptfoo", "eval", *config, "--no-progress-bar", fails=True, **variables)
+    variables = {
+        "BERTSCORE_BUNDLE": str(minilm_bundle),
+        "PATH": f"{node}{os.pathsep}{os.environ['PATH']}",
+    }
+    run(
+        "promptfoo",
+        node / "promptfoo",
+        "eval",
+        *config,
+        "--no-progress-bar",
+        fails=True,
+        **variables,
+    )
     rows = json.loads(found.read_text(encoding="utf-8"))["results"]["results"]
     results = {row["vars"]["text"]: row["gradingResult"] for row in rows}
     texts = [one["vars"] for one in tests]
     expected = scorer.score([one["text"] for one in texts], [one["reference"] for one in texts])
-    assert [results[one["text"]]["score"] for one in texts] == pytest.approx(expected.F.tolist(), abs=1e-5)
+    assert [results[one["text"]]["score"] for one in texts] == pytest.approx(
+        expected.F.tolist(), abs=1e-5
+    )
     assert [results[one["text"]]["pass"] for one in texts] == [True, False]
     assert all(str(scorer.signature) in results[one["text"]]["reason"] for one in texts[1:])

@@ -60,30 +60,44 @@ NAMES = {"P": "P", "R": "R", "F": "F", "f1": "F", "best_reference": "best_refere
 def table(pairs, tmp_path):
     (tmp_path / "table").mkdir()
     for number, pair in enumerate(pairs):
-        pa.parquet.write_table(pa.Table.from_pylist([{"id": number, **pair}]), tmp_path / "table" / f"{number}.parquet")
+        pa.parquet.write_table(
+            pa.Table.from_pylist([{"id": number, **pair}]), tmp_path / "table" / f"{number}.parquet"
+        )
     return "table/*.parquet"
 
 
 @pytest.fixture
 def assert_scored(pairs, expected, tmp_path):
-    """Return a function that compares a file or a folder in Parquet with the scores of the pairs."""
+    """Return a function that compares a file or a folder in Parquet with the scores of the
+    pairs.
+    """
 
     def check(name, *columns):
         rows = sorted(pa.parquet.read_table(tmp_path / name).to_pylist(), key=lambda row: row["id"])
         assert [{name: row[name] for name in ("candidate", "reference")} for row in rows] == pairs
         for column in columns:
-            assert [row[column] for row in rows] == pytest.approx(getattr(expected, NAMES[column]).tolist(), abs=1e-5)
+            assert [row[column] for row in rows] == pytest.approx(
+                getattr(expected, NAMES[column]).tolist(), abs=1e-5
+            )
 
     return check
 
 
-def test_a_table_of_json_lines_is_scored_by_pandas(pairs, expected, minilm_bundle, tmp_path, monkeypatch, capsys):
+def test_a_table_of_json_lines_is_scored_by_pandas(
+    pairs, expected, minilm_bundle, tmp_path, monkeypatch, capsys
+):
     (tmp_path / "table.jsonl").write_text("\n".join(map(json.dumps, pairs)), encoding="utf-8")
-    monkeypatch.setattr(sys, "argv", ["pandas_frame.py", str(minilm_bundle), str(tmp_path / "table.jsonl")])
+    monkeypatch.setattr(
+        sys, "argv", ["pandas_frame.py", str(minilm_bundle), str(tmp_path / "table.jsonl")]
+    )
     runpy.run_path(str(EXAMPLES / "pandas_frame.py"), run_name="__main__")
     lines = capsys.readouterr().out.splitlines()
-    assert [json.loads(line)["f1"] for line in lines] == pytest.approx(expected.F.tolist(), abs=1e-6)
-    assert [json.loads(line)["best_reference"] for line in lines] == expected.best_reference.tolist()
+    assert [json.loads(line)["f1"] for line in lines] == pytest.approx(
+        expected.F.tolist(), abs=1e-6
+    )
+    assert [
+        json.loads(line)["best_reference"] for line in lines
+    ] == expected.best_reference.tolist()
 
 
 @pytest.mark.integration

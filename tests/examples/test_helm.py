@@ -22,11 +22,23 @@ def test_two_runs_of_helm_are_compared(tmp_path):
     for name, of_run in scores.items():
         (tmp_path / name).mkdir()
         instances = [instance(number, score) for number, score in enumerate(of_run)]
-        (tmp_path / name / "per_instance_stats.json").write_text(json.dumps(instances), encoding="utf-8")
-    command = [sys.executable, EXAMPLES / "evaluation-logs" / "helm.py", tmp_path / "old", tmp_path / "new"]
+        (tmp_path / name / "per_instance_stats.json").write_text(
+            json.dumps(instances), encoding="utf-8"
+        )
+    command = [
+        sys.executable,
+        EXAMPLES / "evaluation-logs" / "helm.py",
+        tmp_path / "old",
+        tmp_path / "new",
+    ]
     done = subprocess.run([*command, "exact_match"], capture_output=True, text=True, check=True)
     table = tmp_path / "helm.csv"
     table.write_text(done.stdout, encoding="utf-8")
     options = ["--columns", "score=exact_match", "--systems", "old", "new", "--format", "json"]
-    comparison = json.loads(CliRunner().invoke(app, ["compare", "--scores", str(table), *options]).stdout)
-    assert [system["metrics"]["exact_match"]["score"] for system in comparison["systems"]] == [1.0, 16 / 24]
+    comparison = json.loads(
+        CliRunner().invoke(app, ["compare", "--scores", str(table), *options]).stdout
+    )
+    assert [system["metrics"]["exact_match"]["score"] for system in comparison["systems"]] == [
+        1.0,
+        16 / 24,
+    ]

@@ -24,11 +24,20 @@ NO_EXAMPLES = {
 
 def pins(file):
     lines = file.read_text(encoding="utf-8").splitlines()
-    of_node = [name for line in lines if line.startswith("# npm: ") for name in line.removeprefix("# npm: ").split()]
-    return dict([line.split("==") for line in lines if "==" in line] + [name.split("@") for name in of_node])
+    of_node = [
+        name
+        for line in lines
+        if line.startswith("# npm: ")
+        for name in line.removeprefix("# npm: ").split()
+    ]
+    return dict(
+        [line.split("==") for line in lines if "==" in line] + [name.split("@") for name in of_node]
+    )
 
 
-@pytest.mark.parametrize("file", sorted(EXAMPLES.glob("constraints/*.txt")), ids=lambda file: file.stem)
+@pytest.mark.parametrize(
+    "file", sorted(EXAMPLES.glob("constraints/*.txt")), ids=lambda file: file.stem
+)
 def test_every_package_that_an_environment_is_made_from_is_pinned(file):
     [line] = re.findall(r"^# From: (.+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
     names = [re.match(r"[\w-]+", requirement)[0] for requirement in line.split()]
@@ -38,7 +47,9 @@ def test_every_package_that_an_environment_is_made_from_is_pinned(file):
 
 
 def test_every_example_is_in_the_index():
-    assert {name.rstrip("/") for name, *_ in ROWS} == {path.name for path in EXAMPLES.iterdir()} - NO_EXAMPLES
+    assert {name.rstrip("/") for name, *_ in ROWS} == {
+        path.name for path in EXAMPLES.iterdir()
+    } - NO_EXAMPLES
     assert all((EXAMPLES / path).is_file() for _, path, *_ in ROWS)
 
 
@@ -48,5 +59,9 @@ def test_every_version_is_the_one_that_tests_install():
     assert files.keys() <= named.keys()
     of_node = json.loads((WEB / "package.json").read_bytes())["dependencies"]
     for package, version in named.items():
-        pinned = of_node if package in of_node else pins(files.get(package, EXAMPLES.parent / "constraints.txt"))
+        pinned = (
+            of_node
+            if package in of_node
+            else pins(files.get(package, EXAMPLES.parent / "constraints.txt"))
+        )
         assert {name.replace("_", "-"): pin for name, pin in pinned.items()}[package] == version

@@ -1,4 +1,6 @@
-"""`examples/pytest-gate/`: a test fails if scores drop by more than allowed and by more than chance."""
+"""`examples/pytest-gate/`: a test fails if scores drop by more than allowed and by more than
+chance.
+"""
 
 import json
 import os
@@ -30,21 +32,39 @@ def lines_of(name):
 
 @pytest.fixture
 def gate(tmp_path, minilm_bundle):
-    """Run pytest with the example's conftest on cases of (candidates, allowed); return its output by name of case."""
+    """Run pytest with the example's conftest on cases of (candidates, allowed); return its output
+    by name of case.
+    """
     shutil.copy(EXAMPLES / "pytest-gate" / "conftest.py", tmp_path)
     (tmp_path / "test_system.py").write_text(TESTS, encoding="utf-8")
-    (tmp_path / "references.json").write_text(json.dumps(lines_of("references.txt")), encoding="utf-8")
+    (tmp_path / "references.json").write_text(
+        json.dumps(lines_of("references.txt")), encoding="utf-8"
+    )
 
     def run(cases, bundle=minilm_bundle, **variables):
         (tmp_path / "cases.json").write_text(json.dumps(cases), encoding="utf-8")
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-rA", "--tb=line", "-p", "no:cacheprovider", tmp_path],
+            [
+                sys.executable,
+                "-m",
+                "pytest",
+                "-rA",
+                "--tb=line",
+                "-p",
+                "no:cacheprovider",
+                tmp_path,
+            ],
             cwd=tmp_path,
             env={**ALONE, "BERTSCORE_BUNDLE": str(bundle), "COLUMNS": "400", **variables},
             capture_output=True,
             text=True,
         )
-        outcome = {name: line for name in cases for line in done.stdout.splitlines() if f"test_system[{name}]" in line}
+        outcome = {
+            name: line
+            for name in cases
+            for line in done.stdout.splitlines()
+            if f"test_system[{name}]" in line
+        }
         assert outcome.keys() == cases.keys(), done.stdout + done.stderr
         return done.returncode, outcome
 
@@ -58,7 +78,10 @@ def worse(texts):
 def test_a_significant_drop_beyond_the_allowance_fails(gate):
     now = lines_of("candidates.txt")
     names = ["same", "dropped", "dropped-as-allowed", "one-worse", "better", "few"]
-    before = dict.fromkeys(names, (now, 0.005)) | {"better": (worse(now), 0.005), "few": (now[:4], 0.005)}
+    before = dict.fromkeys(names, (now, 0.005)) | {
+        "better": (worse(now), 0.005),
+        "few": (now[:4], 0.005),
+    }
     changed = {
         "same": (now, 0.005),
         "dropped": (worse(now), 0.005),
@@ -89,8 +112,18 @@ def test_another_scorer_fails(gate, tiny_bundle):
 def test_the_example_of_a_test_runs(minilm_bundle, tmp_path):
     for name in ("candidates.txt", "references.txt"):
         shutil.copy(EXAMPLES / name, tmp_path)
-    shutil.copytree(EXAMPLES / "pytest-gate", tmp_path / "pytest-gate", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        EXAMPLES / "pytest-gate",
+        tmp_path / "pytest-gate",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", tmp_path / "pytest-gate"]
     environ = {**ALONE, "BERTSCORE_BUNDLE": str(minilm_bundle)}
-    subprocess.run(command, cwd=tmp_path, env={**environ, "UPDATE_BASELINE": "1"}, check=True, capture_output=True)
+    subprocess.run(
+        command,
+        cwd=tmp_path,
+        env={**environ, "UPDATE_BASELINE": "1"},
+        check=True,
+        capture_output=True,
+    )
     subprocess.run(command, cwd=tmp_path, env=environ, check=True, capture_output=True)

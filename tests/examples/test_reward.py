@@ -1,4 +1,6 @@
-"""The reward function, called as TRL's trainers call it: with keywords, and columns that it does not know."""
+"""The reward function, called as TRL's trainers call it: with keywords, and columns that it does
+not know.
+"""
 
 import subprocess
 import sys
@@ -27,7 +29,11 @@ def batcher(scorer):
 def reward_of(batcher, completions, references, reward="F"):
     function = bertscore_reward(batcher, reward, "answer")
     return function(
-        prompts=["?"] * len(completions), completions=completions, answer=references, completion_ids=[[1]], state=None
+        prompts=["?"] * len(completions),
+        completions=completions,
+        answer=references,
+        completion_ids=[[1]],
+        state=None,
     )
 
 
@@ -41,8 +47,15 @@ def test_rewards_are_scores(scorer, batcher, reward, references):
 
 def test_conversations(scorer, batcher):
     messages = [[{"role": "assistant", "content": text}] for text in CANDIDATES]
-    assert reward_of(batcher, messages, REFERENCES) == scorer.score(CANDIDATES, REFERENCES).F.tolist()
-    calls = [[{"role": "assistant", "content": None, "tool_calls": []}, {"role": "assistant", "content": "a dog ran"}]]
+    assert (
+        reward_of(batcher, messages, REFERENCES) == scorer.score(CANDIDATES, REFERENCES).F.tolist()
+    )
+    calls = [
+        [
+            {"role": "assistant", "content": None, "tool_calls": []},
+            {"role": "assistant", "content": "a dog ran"},
+        ]
+    ]
     assert reward_of(batcher, calls, ["a dog ran"]) == pytest.approx([1], abs=1e-6)
 
 
@@ -53,10 +66,14 @@ def test_a_missing_column(batcher):
 
 def test_the_script(scorer, tiny_bundle):
     done = subprocess.run(
-        [sys.executable, EXAMPLES / "reward.py", tiny_bundle], capture_output=True, text=True, check=True
+        [sys.executable, EXAMPLES / "reward.py", tiny_bundle],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     texts = [
-        (EXAMPLES / name).read_text(encoding="utf-8").splitlines() for name in ("candidates.txt", "references.txt")
+        (EXAMPLES / name).read_text(encoding="utf-8").splitlines()
+        for name in ("candidates.txt", "references.txt")
     ]
     expected = scorer.score(*texts).F.tolist()
     assert [float(line) for line in done.stdout.split()] == pytest.approx(expected, abs=2e-6)

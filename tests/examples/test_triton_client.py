@@ -1,4 +1,6 @@
-"""`examples/triton_client.py` scores with a repository by `triton_repository.py`, served by a fake Triton."""
+"""`examples/triton_client.py` scores with a repository by `triton_repository.py`, served by a fake
+Triton.
+"""
 
 import json
 import os
@@ -30,25 +32,37 @@ print(json.dumps(server.shapes))
 
 @pytest.fixture
 def texts():
-    """Lines of two files: the examples, some empty or too long, and more than one batch of a width."""
+    """Lines of two files: the examples, some empty or too long, and more than one batch of a
+    width.
+    """
     candidates, references = (
         (EXAMPLES / f"{name}.txt").read_text().splitlines() for name in ("candidates", "references")
     )
     candidates += ["", "  A dog ran. ", "\ta b", "dog " * 600, *["It is cold."] * 70]
-    references += ["It was late.", "", "A dog ran.", "the dog " * 400, *["It is very cold today."] * 70]
+    references += [
+        "It was late.",
+        "",
+        "A dog ran.",
+        "the dog " * 400,
+        *["It is very cold today."] * 70,
+    ]
     return candidates, references
 
 
 @pytest.fixture
 def run_client(run, tmp_path):
-    """Score two lists of lines with a model repository; return the printed lines and the shapes of the requests."""
+    """Score two lists of lines with a model repository; return the printed lines and the shapes of
+    the requests.
+    """
 
     def run_client(repository, bundle, texts, *options):
         for name, lines in zip(("candidates.txt", "references.txt"), texts, strict=True):
             (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         path = os.pathsep.join([str(EXAMPLES), str(Path(__file__).parent)])
         arguments = [repository, bundle, "candidates.txt", "references.txt", *options]
-        *printed, shapes = run("tritonclient", "python", "-c", CLIENT, *arguments, PYTHONPATH=path).splitlines()
+        *printed, shapes = run(
+            "tritonclient", "python", "-c", CLIENT, *arguments, PYTHONPATH=path
+        ).splitlines()
         return printed, json.loads(shapes)
 
     return run_client
@@ -77,10 +91,13 @@ def test_rescaled_scores_by_idf(run_client, texts, scoring_bundle, tmp_path):
     counts = count_documents(texts[1], bundle)
     counts.save(tmp_path / "counts.json")
     write_repository(str(bundle), tmp_path / "models", "idf", tmp_path / "counts.json")
-    printed, shapes = run_client(tmp_path / "models", bundle, texts, "--name", "idf", "--lang", "en")
+    printed, shapes = run_client(
+        tmp_path / "models", bundle, texts, "--name", "idf", "--lang", "en"
+    )
     with BERTScorer(bundle, idf=counts, rescale_with_baseline=True, lang="en") as scorer:
         np.testing.assert_allclose(numbers(printed), scorer.score(*texts), atol=1e-5)
-    assert {width for _, width in shapes} == {8, 16, 24, 30}  # and none beyond the longest that the model takes
+    # and none beyond the longest that the model takes
+    assert {width for _, width in shapes} == {8, 16, 24, 30}
 
 
 def test_another_model_or_bundle_or_number_of_texts_is_refused(
@@ -88,7 +105,12 @@ def test_another_model_or_bundle_or_number_of_texts_is_refused(
 ):
     write_repository(str(minilm_scoring_bundle), tmp_path / "models")
     for bundle, texts, options, message in (
-        (scoring_bundle, (["a"], ["b"]), [], "Pass the bundle that was passed to triton_repository.py"),
+        (
+            scoring_bundle,
+            (["a"], ["b"]),
+            [],
+            "Pass the bundle that was passed to triton_repository.py",
+        ),
         (minilm_scoring_bundle, (["a"], ["b"]), ["--name", "other"], "unknown model: other"),
         (minilm_scoring_bundle, (["a"], ["b"]), ["--lang", "en"], "has no baseline for 'en'"),
         (minilm_scoring_bundle, (["a"], ["b", "c"]), [], "differ in their number of lines"),

@@ -1,4 +1,6 @@
-"""`examples/triton_repository.py`: its configuration matches the graph, which scores as BERTScorer does."""
+"""`examples/triton_repository.py`: its configuration matches the graph, which scores as BERTScorer
+does.
+"""
 
 import re
 import subprocess
@@ -25,21 +27,29 @@ def field(config, name):
 
 
 def scores(folder, bundle):
-    """Run the graph of a model on the texts, with the names and types of its configuration; return (scores, pairs)."""
+    """Run the graph of a model on the texts, with the names and types of its configuration; return
+    (scores, pairs).
+    """
     config = (folder / "config.pbtxt").read_text(encoding="utf-8")
     inputs = re.findall(r'name: "(\w+)" data_type: TYPE_INT64 dims: \[ -1 \]', config)
-    outputs = re.findall(r'name: "(\w+)" data_type: TYPE_FP32 dims: \[ 1 \] reshape { shape: \[ \] }', config)
+    outputs = re.findall(
+        r'name: "(\w+)" data_type: TYPE_FP32 dims: \[ 1 \] reshape { shape: \[ \] }', config
+    )
     tokenize, feed = load_tokenizer(open_bundle(bundle)), {}
     for side, texts in (("candidate", CANDIDATES), ("reference", REFERENCES)):
         ids = tokenize(texts)[0]
         feed[f"{side}_mask"] = np.array(
             [[position < len(one) for position in range(16)] for one in ids], dtype=np.int64
         )
-        feed[f"{side}_ids"] = np.array([np.pad(one, (0, 16 - len(one))) for one in ids], dtype=np.int64)
+        feed[f"{side}_ids"] = np.array(
+            [np.pad(one, (0, 16 - len(one))) for one in ids], dtype=np.int64
+        )
     assert feed.keys() == {*inputs}
     graph = folder / "1" / field(config, "default_model_filename")
     session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
-    assert [(one.type, len(one.shape)) for one in session.get_outputs()] == [("tensor(float)", 1)] * len(outputs)
+    assert [(one.type, len(one.shape)) for one in session.get_outputs()] == [
+        ("tensor(float)", 1)
+    ] * len(outputs)
     return session.run(outputs, feed)
 
 
@@ -55,13 +65,15 @@ def test_the_graph_takes_and_gives_what_the_configuration_says(scoring_bundle, t
 def test_weights_by_idf_stand_in_the_graph(scoring_bundle, tmp_path):
     counts = count_documents(REFERENCES, scoring_bundle)
     counts.save(tmp_path / "counts.json")
-    folder = write_repository(str(scoring_bundle), tmp_path / "models", "idf", tmp_path / "counts.json")
+    folder = write_repository(
+        str(scoring_bundle), tmp_path / "models", "idf", tmp_path / "counts.json"
+    )
     with BERTScorer(scoring_bundle, idf=counts) as scorer, pytest.warns(match="empty"):
         expected, name = scorer.score(CANDIDATES, REFERENCES), scorer.signature.idf
     np.testing.assert_allclose(scores(folder, scoring_bundle), expected, atol=1e-6)
-    assert f'"bertscore_idf" value {{ string_value: "{name}" }}' in (folder / "config.pbtxt").read_text(
-        encoding="utf-8"
-    )
+    assert f'"bertscore_idf" value {{ string_value: "{name}" }}' in (
+        folder / "config.pbtxt"
+    ).read_text(encoding="utf-8")
 
 
 def test_a_model_is_not_written_over(scoring_bundle, tmp_path):
@@ -79,7 +91,8 @@ def test_a_name_that_is_no_folder_of_the_repository_is_refused(name, scoring_bun
 
 
 @pytest.mark.parametrize(
-    ("bundle", "message"), [("tiny_bundle", "--scoring-graph"), ("all_layers_bundle", "Export one layer")]
+    ("bundle", "message"),
+    [("tiny_bundle", "--scoring-graph"), ("all_layers_bundle", "Export one layer")],
 )
 def test_a_bundle_that_triton_cannot_serve_is_refused(bundle, message, request, tmp_path):
     with pytest.raises(ValueError, match=message):
@@ -105,9 +118,13 @@ def test_the_script_says_in_a_line_what_is_wrong(scoring_bundle, tmp_path):
     assert not (tmp_path / "models").exists()
 
 
-def test_idf_weights_without_onnx_are_refused_leaving_nothing(scoring_bundle, tmp_path, monkeypatch):
+def test_idf_weights_without_onnx_are_refused_leaving_nothing(
+    scoring_bundle, tmp_path, monkeypatch
+):
     count_documents(REFERENCES, scoring_bundle).save(tmp_path / "counts.json")
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ValueError, match="pip install onnx"):
-        write_repository(str(scoring_bundle), tmp_path / "models", idf_counts=tmp_path / "counts.json")
+        write_repository(
+            str(scoring_bundle), tmp_path / "models", idf_counts=tmp_path / "counts.json"
+        )
     assert not (tmp_path / "models").exists()

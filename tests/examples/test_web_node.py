@@ -46,11 +46,17 @@ def table(done):
 
 
 def test_scores_are_those_of_python(minilm_scoring_bundle, files):
-    with BERTScorer(minilm_scoring_bundle, device="cpu") as scorer, pytest.warns(UserWarning, match=r"empty|longer"):
+    with (
+        BERTScorer(minilm_scoring_bundle, device="cpu") as scorer,
+        pytest.warns(UserWarning, match=r"empty|longer"),
+    ):
         expected = scorer.score(*zip(*LINE_PAIRS, strict=True))
     done = run_node("score.mjs", minilm_scoring_bundle, *files)
     np.testing.assert_allclose(table(done), np.stack(expected), rtol=0, atol=1e-5)
-    assert done.stderr == "score.mjs: 3 texts are longer than the model takes; their ends are not scored.\n"
+    assert (
+        done.stderr
+        == "score.mjs: 3 texts are longer than the model takes; their ends are not scored.\n"
+    )
 
 
 def test_scores_are_rescaled_by_the_baseline_of_a_language(changed, files):
@@ -58,25 +64,41 @@ def test_scores_are_rescaled_by_the_baseline_of_a_language(changed, files):
     with BERTScorer(bundle, device="cpu", rescale_with_baseline=True, lang="en") as scorer:
         expected = scorer.score(*zip(*ORDINARY_PAIRS, strict=True))
     scores = table(run_node("score.mjs", "--rescale", "en", bundle, *files))
-    np.testing.assert_allclose(scores[:, : len(ORDINARY_PAIRS)], np.stack(expected), rtol=0, atol=1e-5)
+    np.testing.assert_allclose(
+        scores[:, : len(ORDINARY_PAIRS)], np.stack(expected), rtol=0, atol=1e-5
+    )
     refused = run_node("score.mjs", "--rescale", "de", bundle, *files)
     assert refused.stderr == "score.mjs: The bundle has no baseline for de, only for: en.\n"
 
 
 def test_ends_of_lines_may_be_those_of_windows(minilm_scoring_bundle, write):
     expected = table(
-        run_node("score.mjs", minilm_scoring_bundle, write("a", ["one", "two"]), write("b", ["two", "two"]))
+        run_node(
+            "score.mjs",
+            minilm_scoring_bundle,
+            write("a", ["one", "two"]),
+            write("b", ["two", "two"]),
+        )
     )
     with_returns = write("c", ["one\r", "two\r"]), write("d", ["two\r", "two\r"])
-    np.testing.assert_array_equal(table(run_node("score.mjs", minilm_scoring_bundle, *with_returns)), expected)
+    np.testing.assert_array_equal(
+        table(run_node("score.mjs", minilm_scoring_bundle, *with_returns)), expected
+    )
 
 
 def test_files_without_lines_get_no_scores(minilm_scoring_bundle, write):
-    assert table(run_node("score.mjs", minilm_scoring_bundle, write("a", []), write("b", []))).size == 0
+    assert (
+        table(run_node("score.mjs", minilm_scoring_bundle, write("a", []), write("b", []))).size
+        == 0
+    )
 
 
 def test_a_text_may_be_empty(minilm_scoring_bundle, write):
-    scores = table(run_node("score.mjs", minilm_scoring_bundle, write("a", ["one", ""]), write("b", ["one", ""])))
+    scores = table(
+        run_node(
+            "score.mjs", minilm_scoring_bundle, write("a", ["one", ""]), write("b", ["one", ""])
+        )
+    )
     np.testing.assert_allclose(scores, [[1, 0]] * 3, atol=1e-5)
 
 
@@ -101,7 +123,9 @@ def test_bytes_that_are_no_utf_8_are_refused(minilm_scoring_bundle, tmp_path, wr
 @pytest.mark.parametrize("missing", ["bundle", "argument"])
 def test_what_is_missing_is_named(minilm_scoring_bundle, files, missing):
     if missing == "bundle":
-        assert "is no bundle: it has no bertscore.json" in refusal(minilm_scoring_bundle / "absent", *files)
+        assert "is no bundle: it has no bertscore.json" in refusal(
+            minilm_scoring_bundle / "absent", *files
+        )
     else:
         assert "BUNDLE CANDIDATES REFERENCES" in refusal(minilm_scoring_bundle)
 
@@ -112,7 +136,9 @@ def test_a_bundle_in_the_slow_mode_is_refused(changed, files):
 
 def test_a_bundle_without_a_scoring_graph_is_refused(minilm_scoring_bundle, changed, files):
     names = read_manifest(minilm_scoring_bundle).files
-    without = changed(files={name: digest for name, digest in names.items() if name != "scoring.onnx"})
+    without = changed(
+        files={name: digest for name, digest in names.items() if name != "scoring.onnx"}
+    )
     assert "--scoring-graph" in refusal(without, *files)
 
 
@@ -121,7 +147,9 @@ def test_a_bundle_of_another_format_is_refused(changed, files):
 
 
 def test_a_bundle_with_all_layers_is_refused(minilm_scoring_bundle, tmp_path, files):
-    content = json.loads((minilm_scoring_bundle / "bertscore.json").read_bytes()) | {"all_layers": True}
+    content = json.loads((minilm_scoring_bundle / "bertscore.json").read_bytes()) | {
+        "all_layers": True
+    }
     (tmp_path / "bertscore.json").write_text(json.dumps(content))
     assert "--all-layers" in refusal(tmp_path, *files)
 

@@ -20,13 +20,25 @@ from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.catalogue import Baseline
 from tests.support.bundles import link_or_copy
 from tests.support.manifests import seal
-from tests.support.programs import LINE_PAIRS, WEB, chromium, contrast, luminance, needs_node, prefer
+from tests.support.programs import (
+    LINE_PAIRS,
+    WEB,
+    chromium,
+    contrast,
+    luminance,
+    needs_node,
+    prefer,
+)
 
 pytestmark = [pytest.mark.browser, needs_node]
 
 CANDIDATE, REFERENCE = "The weather is cold today.", "It is freezing today."
-PAIRS = [pair for pair in LINE_PAIRS[10:] if len("".join(pair)) < 100]  # of every kind, and none that takes seconds
-TEXTS = [(WEB.parent / f"{side}.txt").read_text(encoding="utf-8").splitlines() for side in ("candidates", "references")]
+# of every kind, and none that takes seconds
+PAIRS = [pair for pair in LINE_PAIRS[10:] if len("".join(pair)) < 100]
+TEXTS = [
+    (WEB.parent / f"{side}.txt").read_text(encoding="utf-8").splitlines()
+    for side in ("candidates", "references")
+]
 MANY_PAIRS = [*product(*TEXTS)][::2][:200]
 SCORES = "return [...document.querySelectorAll('#results data')].map(one => Number(one.value))"
 
@@ -67,7 +79,9 @@ def half_site(minilm_half_scoring_bundle, tmp_path_factory):
 
 @pytest.fixture
 def changed_site(site, tmp_path):
-    """A copy of the page and its files; returns a function that changes the manifest of its bundle."""
+    """A copy of the page and its files; returns a function that changes the manifest of its
+    bundle.
+    """
     folder = shutil.copytree(site, tmp_path / "site", copy_function=link_or_copy)
 
     def change(**fields):
@@ -81,7 +95,9 @@ def changed_site(site, tmp_path):
 def wait(browser):
     from selenium.webdriver.support.ui import WebDriverWait
 
-    return lambda condition: WebDriverWait(browser, 60, poll_frequency=0.05).until(lambda _: condition())
+    return lambda condition: WebDriverWait(browser, 60, poll_frequency=0.05).until(
+        lambda _: condition()
+    )
 
 
 @pytest.fixture
@@ -117,17 +133,24 @@ def error_of(browser):
 
 
 def complaints(browser):
-    """Return the messages of the browser's console, except that this machine has no graphics processor."""
+    """Return the messages of the browser's console, except that this machine has no graphics
+    processor.
+    """
     messages = [entry["message"] for entry in browser.get_log("browser")]
     return [message for message in messages if not message.endswith("No available adapters.")]
 
 
 def expected_of(bundle, pairs):
-    with BERTScorer(bundle, device="cpu") as scorer, pytest.warns(UserWarning, match=r"empty|longer"):
+    with (
+        BERTScorer(bundle, device="cpu") as scorer,
+        pytest.warns(UserWarning, match=r"empty|longer"),
+    ):
         return np.stack(scorer.score(*zip(*[*pairs, *PAIRS], strict=True)))
 
 
-def test_scores_are_those_of_python_and_no_text_leaves_the_page(browser, opened, compare, site, minilm_scoring_bundle):
+def test_scores_are_those_of_python_and_no_text_leaves_the_page(
+    browser, opened, compare, site, minilm_scoring_bundle
+):
     with serving(site) as address:
         opened(address)
         compare([CANDIDATE], [REFERENCE])
@@ -136,11 +159,15 @@ def test_scores_are_those_of_python_and_no_text_leaves_the_page(browser, opened,
     np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-5)
     assert error_of(browser) == ""
     assert complaints(browser) == []
-    fetched = browser.execute_script("return performance.getEntriesByType('resource').map(one => one.name)")
+    fetched = browser.execute_script(
+        "return performance.getEntriesByType('resource').map(one => one.name)"
+    )
     assert {name.startswith(address) for name in fetched} == {True}
 
 
-def test_half_precision_stays_close(browser, opened, compare, half_site, minilm_scoring_bundle, record_property):
+def test_half_precision_stays_close(
+    browser, opened, compare, half_site, minilm_scoring_bundle, record_property
+):
     with serving(half_site) as address:
         opened(address)
         scores = compare(*zip(*MANY_PAIRS[::2], *PAIRS, strict=True))
@@ -170,7 +197,9 @@ def test_a_link_holds_the_texts(browser, opened, wait, half_site):
     with serving(half_site) as address:
         opened(address)
         for field, text in texts.items():
-            browser.execute_script("document.getElementById(arguments[0]).value = arguments[1]", field, text)
+            browser.execute_script(
+                "document.getElementById(arguments[0]).value = arguments[1]", field, text
+            )
         browser.find_element("id", "share").click()
         wait(lambda: "The link is" in browser.find_element("id", "status").text)
         link = browser.current_url
@@ -185,22 +214,31 @@ def test_the_page_is_used_by_keyboard_alone(browser, opened, wait, half_site):
 
     with serving(half_site) as address:
         opened(address)
-        ActionChains(browser).send_keys(Keys.TAB, "It rains.", Keys.TAB, "It snows.", Keys.TAB, Keys.TAB).perform()
+        ActionChains(browser).send_keys(
+            Keys.TAB, "It rains.", Keys.TAB, "It snows.", Keys.TAB, Keys.TAB
+        ).perform()
         assert browser.switch_to.active_element.get_attribute("id") == "go"
         ActionChains(browser).send_keys(Keys.ENTER).perform()
         wait(lambda: browser.execute_script(SCORES))
         ActionChains(browser).send_keys(Keys.TAB, Keys.ARROW_RIGHT).perform()
     assert nearest(browser)
-    names = [one.accessible_name for one in browser.find_elements("css selector", "textarea, button, [role=toolbar]")]
+    names = [
+        one.accessible_name
+        for one in browser.find_elements("css selector", "textarea, button, [role=toolbar]")
+    ]
     assert "" not in names
 
 
 @pytest.mark.parametrize("is_right", [True, False])
-def test_webgpu_is_used_where_it_gives_the_scores_of_the_manifest(tmp_path, scoring_bundle, is_right):
+def test_webgpu_is_used_where_it_gives_the_scores_of_the_manifest(
+    tmp_path, scoring_bundle, is_right
+):
     from selenium.webdriver.support.ui import WebDriverWait
 
     golden = read_manifest(scoring_bundle).golden
-    wrong = [msgspec.structs.replace(pair, f1=[score + 0.01 for score in pair.f1]) for pair in golden]
+    wrong = [
+        msgspec.structs.replace(pair, f1=[score + 0.01 for score in pair.f1]) for pair in golden
+    ]
     folder = tmp_path / "site"  # with a tiny model, as shaders are slow where they are emulated
     copy_page(folder)
     copy_model(scoring_bundle, folder)
@@ -209,19 +247,27 @@ def test_webgpu_is_used_where_it_gives_the_scores_of_the_manifest(tmp_path, scor
     emulated = ("enable-unsafe-webgpu", "use-webgpu-adapter=swiftshader", "enable-features=Vulkan")
     with chromium(tmp_path / "profile", *emulated) as browser, serving(folder) as address:
         browser.get(address)
-        if not browser.execute_async_script("navigator.gpu.requestAdapter().then(one => arguments[0](Boolean(one)))"):
+        if not browser.execute_async_script(
+            "navigator.gpu.requestAdapter().then(one => arguments[0](Boolean(one)))"
+        ):
             pytest.skip("this Chromium does not emulate WebGPU")
         go = browser.find_element("id", "go")
         WebDriverWait(browser, 60).until(lambda _: go.is_enabled())
         go.click()
         WebDriverWait(browser, 60).until(lambda _: go.is_enabled())
-        assert browser.find_element("id", "timing").text.endswith("webgpu." if is_right else "wasm.")
+        assert browser.find_element("id", "timing").text.endswith(
+            "webgpu." if is_right else "wasm."
+        )
         scores = browser.execute_script(SCORES)
     with BERTScorer(scoring_bundle, device="cpu") as scorer:
-        np.testing.assert_allclose(scores, np.concatenate(scorer.score([CANDIDATE], [REFERENCE])), atol=1e-5)
+        np.testing.assert_allclose(
+            scores, np.concatenate(scorer.score([CANDIDATE], [REFERENCE])), atol=1e-5
+        )
 
 
-def test_tokens_are_shaded_by_their_nearest_and_show_it(browser, opened, compare, site, minilm_scoring_bundle):
+def test_tokens_are_shaded_by_their_nearest_and_show_it(
+    browser, opened, compare, site, minilm_scoring_bundle
+):
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.keys import Keys
 
@@ -230,15 +276,24 @@ def test_tokens_are_shaded_by_their_nearest_and_show_it(browser, opened, compare
         compare([CANDIDATE], [REFERENCE])
     with BERTScorer(minilm_scoring_bundle, device="cpu") as scorer:
         found = scorer.match(CANDIDATE, REFERENCE).best
-    for side, matches in (("candidate", found.candidate_matches), ("reference", found.reference_matches)):
+    for side, matches in (
+        ("candidate", found.candidate_matches),
+        ("reference", found.reference_matches),
+    ):
         buttons = browser.find_elements("css selector", f".{side} button")
         assert [button.text for button in buttons] == [match.text for match in matches]
         for button, match in zip(buttons, matches, strict=True):
             label = f"{match.text}, nearest {match.other}, {match.similarity:.3f}"
             assert button.accessible_name.replace("\u2212", "-") == label
             assert ("unweighted" in button.get_attribute("class")) == match.is_special
-            shade = browser.execute_script("return arguments[0].style.getPropertyValue('--shade')", button)
-            assert shade == "" if match.is_special else float(shade) == pytest.approx(match.shade, abs=2e-3)
+            shade = browser.execute_script(
+                "return arguments[0].style.getPropertyValue('--shade')", button
+            )
+            assert (
+                shade == ""
+                if match.is_special
+                else float(shade) == pytest.approx(match.shade, abs=2e-3)
+            )
     colours = {button.text: button.value_of_css_property("background-color") for button in buttons}
     assert len({colours["it"], colours["today"], colours["[SEP]"]}) == 3
     ActionChains(browser).move_to_element(buttons[4]).perform()
@@ -285,12 +340,18 @@ def test_what_cannot_be_paired_is_told_and_leaves_no_scores(browser, opened, com
         assert "There are 2 candidates and 1 references." in error_of(browser)
         assert not browser.find_element("id", "cut").is_displayed()
         assert not browser.find_element("id", "results").is_displayed()
-        assert compare(["<b>one</b>", "", ""], ["<i>one</i>", "two"]).shape == (3, 2)  # markup stays text
+        # markup stays text
+        assert compare(["<b>one</b>", "", ""], ["<i>one</i>", "two"]).shape == (3, 2)
         assert error_of(browser) == ""
         assert browser.find_elements("css selector", "#results b, #results i") == []
 
 
-FILES = ["bundle/bertscore.json", "bundle/model.onnx.data", "lib/tokenizers.min.mjs", "lib/ort-wasm-simd-threaded.wasm"]
+FILES = [
+    "bundle/bertscore.json",
+    "bundle/model.onnx.data",
+    "lib/tokenizers.min.mjs",
+    "lib/ort-wasm-simd-threaded.wasm",
+]
 REMEDY = "`make web site` builds the site with one"
 
 
@@ -354,5 +415,8 @@ def test_the_page_fits_a_phone_and_can_be_read(browser, opened, compare, site):
         prefer(browser, scheme)
         for name in ("h2", "dt", ".unweighted"):
             ink = section.find_element("css selector", name).value_of_css_property("color")
-            assert contrast(ink, section.value_of_css_property("background-color")) >= 4.5  # WCAG 2.2, 1.4.3
-        assert (luminance(body.value_of_css_property("background-color")) < 0.2) == (scheme == "dark")
+            # WCAG 2.2, 1.4.3
+            assert contrast(ink, section.value_of_css_property("background-color")) >= 4.5
+        assert (luminance(body.value_of_css_property("background-color")) < 0.2) == (
+            scheme == "dark"
+        )

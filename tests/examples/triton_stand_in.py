@@ -1,7 +1,9 @@
-"""A stand-in for a Triton server, for want of one: it serves a model repository by KServe's protocol over gRPC.
+"""A stand-in for a Triton server, for want of one: it serves a model repository by KServe's
+protocol over gRPC.
 
-The configuration is read by Triton's own protobuf. A request has to be what that says, the graph is run on it by ONNX
-Runtime, and has to give what that says; the answer has the shapes of the configuration.
+The configuration is read by Triton's own protobuf. A request has to be what that says, the graph is
+run on it by ONNX Runtime, and has to give what that says; the answer has the shapes of the
+configuration.
 """
 
 from collections.abc import Iterator
@@ -47,12 +49,16 @@ class Model:
     """One model of a repository."""
 
     def __init__(self, folder: Path) -> None:
-        self.config = text_format.Parse((folder / "config.pbtxt").read_text(), model_config_pb2.ModelConfig())
+        self.config = text_format.Parse(
+            (folder / "config.pbtxt").read_text(), model_config_pb2.ModelConfig()
+        )
         assert (self.config.name, self.config.backend) == (folder.name, "onnxruntime")
         assert self.config.dynamic_batching.max_queue_delay_microseconds > 0
         graph = folder / "1" / self.config.default_model_filename
         self._session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
-        assert {node.name for node in self._session.get_inputs()} == {node.name for node in self.config.input}
+        assert {node.name for node in self._session.get_inputs()} == {
+            node.name for node in self.config.input
+        }
 
     def infer(self, request):
         arrays = {}
@@ -82,7 +88,9 @@ def check(array, node, dims) -> None:
     """Check an array, without its batch axis, against the configuration."""
     fits = [expected in (-1, size) for expected, size in zip(dims, array.shape[1:], strict=True)]
     if array.dtype != DTYPES[type_of(node)] or not all(fits):
-        raise ValueError(f"{node.name} is {array.dtype} {array.shape}, expected {type_of(node)} {dims}")
+        raise ValueError(
+            f"{node.name} is {array.dtype} {array.shape}, expected {type_of(node)} {dims}"
+        )
 
 
 @contextmanager

@@ -1,4 +1,6 @@
-"""Damaged models: each is refused with an error of the library that names the fault, and nothing is left behind."""
+"""Damaged models: each is refused with an error of the library that names the fault, and nothing is
+left behind.
+"""
 
 import json
 from shutil import copytree, rmtree
@@ -88,7 +90,9 @@ def configured(file="config.json", **settings):
 
     def damage(model):
         changed = json.loads((model / file).read_text()) | settings
-        (model / file).write_text(json.dumps({name: value for name, value in changed.items() if value is not ...}))
+        (model / file).write_text(
+            json.dumps({name: value for name, value in changed.items() if value is not ...})
+        )
 
     return damage
 
@@ -108,7 +112,8 @@ def weighted(change):
         for name, files in FILES.items()
         for file in files
         for content in ("missing", *CONTENTS)
-        if (name, file, content) not in HARMLESS and not (name.endswith("fast") and content == "missing")
+        if (name, file, content) not in HARMLESS
+        and not (name.endswith("fast") and content == "missing")
     ],
 )
 def test_a_damaged_file_is_refused(name, file, content, refusal):
@@ -124,7 +129,12 @@ def test_a_damaged_file_is_refused(name, file, content, refusal):
 def test_what_leaves_a_working_tokenizer_is_exported(name, file, content, whole, tmp_path):
     model = copytree(whole[name], tmp_path / "model")
     replaced(file, content)(model)
-    assert open_bundle(export_model(str(model), num_layers=1, output=tmp_path / "bundle")).manifest.family == name
+    assert (
+        open_bundle(
+            export_model(str(model), num_layers=1, output=tmp_path / "bundle")
+        ).manifest.family
+        == name
+    )
 
 
 @pytest.mark.parametrize("merge", ["a", "a b c"])
@@ -163,7 +173,9 @@ def test_merges_of_no_two_pieces_are_skipped_as_in_the_original(merge, whole, tm
     ],
 )
 def test_a_damaged_configuration_is_refused(name, settings, refusal):
-    assert refusal(name, configured(**settings)).startswith(("Cannot load the ", "The configuration of "))
+    assert refusal(name, configured(**settings)).startswith(
+        ("Cannot load the ", "The configuration of ")
+    )
 
 
 @pytest.mark.parametrize(
@@ -190,7 +202,10 @@ def test_damaged_settings_of_a_tokenizer_are_refused(name, settings, refusal):
 def test_a_tokenizer_that_samples_is_refused(refusal):
     settings = {"sp_model_kwargs": {"enable_sampling": True, "alpha": 0.1, "nbest_size": -1}}
     line = refusal("t5", configured("tokenizer_config.json", **settings))
-    assert 'has "enable_sampling" in its sp_model_kwargs, so that the tokens of a text are drawn at random' in line
+    assert (
+        'has "enable_sampling" in its sp_model_kwargs, so that the tokens of a text are drawn at '
+        "random" in line
+    )
 
 
 @pytest.mark.parametrize(
@@ -214,7 +229,9 @@ def test_a_wordpiece_vocabulary_needs_its_unknown_token(name, refusal):
     def damage(model):
         for file in {"vocab.txt", "tokenizer.json"} & {path.name for path in model.iterdir()}:
             content = (model / file).read_text(encoding="utf-8")
-            marks = ("[UNK]\n", "[unk]\n") if file == "vocab.txt" else ('"[UNK]": 1,', '"[unk]": 1,')
+            marks = (
+                ("[UNK]\n", "[unk]\n") if file == "vocab.txt" else ('"[UNK]": 1,', '"[unk]": 1,')
+            )
             assert marks[0] in content
             (model / file).write_text(content.replace(*marks), encoding="utf-8")
 
@@ -230,7 +247,12 @@ def that_grows(content):
 
 def that_recurs(content):
     pattern = {"Regex": r"(?<x>a\g<x>?a?)+b"}
-    content["pre_tokenizer"] = {"type": "Split", "pattern": pattern, "behavior": "Isolated", "invert": False}
+    content["pre_tokenizer"] = {
+        "type": "Split",
+        "pattern": pattern,
+        "behavior": "Isolated",
+        "invert": False,
+    }
 
 
 def of_endless_words(content):
@@ -244,10 +266,17 @@ def that_draws(content):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (that_draws, 'its "dropout" is 0.3, so that the tokens of a text would be drawn at random in every call; set'),
+        (
+            that_draws,
+            'its "dropout" is 0.3, so that the tokens of a text would be drawn at random in every '
+            "call; set",
+        ),
         (that_grows, "its normalizers add more than 1,000,000 bytes to a text"),
         (that_recurs, "without calls, back references and conditions"),
-        (of_endless_words, "its longest word has 1,000,000,000 characters, and at most 100 are accepted"),
+        (
+            of_endless_words,
+            "its longest word has 1,000,000,000 characters, and at most 100 are accepted",
+        ),
     ],
 )
 def test_a_fast_tokenizer_beyond_its_budget_is_refused(change, message, refusal):
@@ -276,14 +305,18 @@ def test_weights_that_are_not_finite_are_told_as_such(value, refusal):
     ],
 )
 def test_weights_that_give_no_vectors_are_told_as_such(change, refusal):
-    assert "its vectors are zero or overflow" in refusal("bert", weighted(change), VerificationError)
+    assert "its vectors are zero or overflow" in refusal(
+        "bert", weighted(change), VerificationError
+    )
 
 
 @pytest.mark.parametrize(
     "change",
     [
         lambda weights: {name: np.ascontiguousarray(weight.T) for name, weight in weights.items()},
-        lambda weights: {name: weight[: len(weight) // 2].copy() for name, weight in weights.items()},
+        lambda weights: {
+            name: weight[: len(weight) // 2].copy() for name, weight in weights.items()
+        },
         lambda weights: {name: np.zeros(0, np.float32) for name in weights},
     ],
 )
@@ -305,7 +338,9 @@ def test_a_damaged_pickle_is_refused(content, refusal):
     assert refusal("bert", damage).startswith("Cannot load the weights of ")
 
 
-@pytest.mark.parametrize("index", ["[]", "{}", '{"metadata": {}, "weight_map": {"a": "no-such-shard.safetensors"}}'])
+@pytest.mark.parametrize(
+    "index", ["[]", "{}", '{"metadata": {}, "weight_map": {"a": "no-such-shard.safetensors"}}']
+)
 def test_a_damaged_index_of_shards_is_refused(index, refusal):
     def damage(model):
         (model / "model.safetensors").unlink()
@@ -317,7 +352,9 @@ def test_a_damaged_index_of_shards_is_refused(index, refusal):
 def test_a_configuration_without_a_type_and_weights_cut_short_are_named(refusal, tmp_path):
     assert "its config.json has no model_type" in refusal("bert", configured(model_type=...))
     rmtree(tmp_path / "model")
-    assert "a file of weights is damaged or cut short" in refusal("bert", replaced("model.safetensors", "cut"))
+    assert "a file of weights is damaged or cut short" in refusal(
+        "bert", replaced("model.safetensors", "cut")
+    )
 
 
 class PanicException(BaseException):  # the name of what Rust code raises

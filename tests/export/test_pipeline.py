@@ -9,7 +9,12 @@ from transformers import FunnelConfig
 
 from bertscore_onnx import __version__
 from bertscore_onnx.bundle.bundle import open_bundle
-from bertscore_onnx.errors import ExportError, UnknownLayerError, UnsupportedFamilyError, VerificationError
+from bertscore_onnx.errors import (
+    ExportError,
+    UnknownLayerError,
+    UnsupportedFamilyError,
+    VerificationError,
+)
 from bertscore_onnx_export.graph.scoring import write_scoring_graph
 from bertscore_onnx_export.graph.write import write_graph
 from bertscore_onnx_export.pipeline import export_model
@@ -50,7 +55,9 @@ def test_versions_are_read_before_the_work(tmp_path, monkeypatch):
         ({"all_layers": True}, "all-layers-slow-fp32", [0, 1, 2, 3]),
     ],
 )
-def test_without_output_the_bundle_goes_to_the_home_folder(tiny_model, home, options, folder, layers):
+def test_without_output_the_bundle_goes_to_the_home_folder(
+    tiny_model, home, options, folder, layers
+):
     bundle = export_model(str(tiny_model), **options)
     assert bundle == home / "bundles" / "tiny-bert" / folder
     assert list(open_bundle(bundle).manifest.layers) == layers
@@ -60,7 +67,9 @@ def test_without_output_the_bundle_goes_to_the_home_folder(tiny_model, home, opt
     ("card", "given", "license_id"),
     [("license: apache-2.0\n", None, "apache-2.0"), ("", "mit", "mit"), ("", None, None)],
 )
-def test_the_card_has_the_license_of_the_model_or_the_given(tiny_model, tmp_path, card, given, license_id):
+def test_the_card_has_the_license_of_the_model_or_the_given(
+    tiny_model, tmp_path, card, given, license_id
+):
     model = shutil.copytree(tiny_model, tmp_path / "model")
     (model / "README.md").write_text(f"---\n{card}---\n# A model\n")
     bundle = export_model(str(model), num_layers=1, output=tmp_path / "bundle", license_id=given)
@@ -68,8 +77,12 @@ def test_the_card_has_the_license_of_the_model_or_the_given(tiny_model, tmp_path
     assert f'\nlicense: "{license_id}"\n' in written if license_id else "license" not in written
 
 
-@pytest.mark.parametrize("failing", ["write_graph", "write_tokenizer", "write_manifest", "verify_bundle"])
-def test_a_failure_leaves_the_old_bundle_and_nothing_else(tiny_model, tiny_bundle, tmp_path, monkeypatch, failing):
+@pytest.mark.parametrize(
+    "failing", ["write_graph", "write_tokenizer", "write_manifest", "verify_bundle"]
+)
+def test_a_failure_leaves_the_old_bundle_and_nothing_else(
+    tiny_model, tiny_bundle, tmp_path, monkeypatch, failing
+):
     output = shutil.copytree(tiny_bundle, tmp_path / "bundle")
 
     def fail(*arguments, **options):
@@ -99,7 +112,9 @@ def test_a_scoring_graph_that_scores_differently_is_not_kept(tiny_model, tmp_pat
     def write_scoring_graph_of_other_weights(folder, vocabulary, **options):
         write_scoring_graph(folder, replace(vocabulary, zero_weight_ids=[]), **options)
 
-    monkeypatch.setattr("bertscore_onnx_export.pipeline.write_scoring_graph", write_scoring_graph_of_other_weights)
+    monkeypatch.setattr(
+        "bertscore_onnx_export.pipeline.write_scoring_graph", write_scoring_graph_of_other_weights
+    )
     with pytest.raises(VerificationError, match="scoring graph"):
         export_model(str(tiny_model), num_layers=2, scoring_graph=True, output=tmp_path / "bundle")
     assert list(tmp_path.iterdir()) == []
@@ -123,7 +138,13 @@ def test_a_bad_place_is_refused_before_loading_weights(tiny_model, tmp_path):
 def test_a_name_that_would_break_a_signature_is_refused(tiny_model, tmp_path, name):
     stages = []
     with pytest.raises(ExportError, match="--name"):
-        export_model(str(tiny_model), num_layers=1, name=name, output=tmp_path / "bundle", report=stages.append)
+        export_model(
+            str(tiny_model),
+            num_layers=1,
+            name=name,
+            output=tmp_path / "bundle",
+            report=stages.append,
+        )
     assert stages == []
 
 
@@ -132,7 +153,10 @@ def test_a_folder_of_an_impossible_name_needs_another(tiny_model, tmp_path):
     (tmp_path / "c|d").mkdir()
     with pytest.raises(ExportError, match=r"c\|d"):
         export_model(str(tmp_path / "c|d"), num_layers=1)
-    assert export_model(str(tmp_path / "a|b"), num_layers=1, output=tmp_path / "bundle") == tmp_path / "bundle"
+    assert (
+        export_model(str(tmp_path / "a|b"), num_layers=1, output=tmp_path / "bundle")
+        == tmp_path / "bundle"
+    )
 
 
 def test_a_model_that_is_nowhere_is_refused():

@@ -1,4 +1,6 @@
-"""The folder of a bundle: refused before the work, replaced by another, and after a killed export."""
+"""The folder of a bundle: refused before the work, replaced by another, and after a killed
+export.
+"""
 
 import os
 import signal
@@ -43,7 +45,9 @@ def names(folder):
 
 
 def kill_export(target, when):
-    """Run an export that is killed while it works, or when the old bundle is away and the new one not in its place."""
+    """Run an export that is killed while it works, or when the old bundle is away and the new one
+    not in its place.
+    """
     assert run_python(KILLED, target, when).returncode == -signal.SIGKILL
 
 
@@ -124,7 +128,10 @@ def test_what_came_to_stand_there_meanwhile_is_not_replaced(tmp_path):
 
 
 def test_a_failure_leaves_no_new_folder_above_the_place(tmp_path):
-    with pytest.raises(ZeroDivisionError), staging_folder(tmp_path / "new" / "newer" / "bundle", force=False):
+    with (
+        pytest.raises(ZeroDivisionError),
+        staging_folder(tmp_path / "new" / "newer" / "bundle", force=False),
+    ):
         raise ZeroDivisionError
     assert names(tmp_path) == []
 

@@ -1,4 +1,6 @@
-"""Bundles of graphs that others have exported: the scores are those of this project's own export of the same model."""
+"""Bundles of graphs that others have exported: the scores are those of this project's own export of
+the same model.
+"""
 
 import itertools
 import json
@@ -37,13 +39,17 @@ PAIRS = [list(side) for side in zip(*ORDINARY_PAIRS[:20], strict=True)]
 MODELS = ["bert", "roberta", "modernbert"]
 TRANSFORMERS_5 = [
     pytest.mark.transformers5,
-    pytest.mark.skipif(transformers.__version__.startswith("4."), reason="transformers 4 has no exporter"),
+    pytest.mark.skipif(
+        transformers.__version__.startswith("4."), reason="transformers 4 has no exporter"
+    ),
 ]
 TRANSFORMERS_4 = pytest.mark.skipif(
     not transformers.__version__.startswith("4."), reason="optimum needs transformers 4"
 )
 COUNTED = ["bert", "camembert", "data2vec", "electra", "mpnet", "roberta", "xlm-roberta"]
-"""Models that take positions: the first and the fourth from 0, the others from the id of padding."""
+"""Models that take positions: the first and the fourth from 0, the others from the id of
+padding.
+"""
 
 
 class Pooled(torch.nn.Module):
@@ -56,26 +62,34 @@ class Pooled(torch.nn.Module):
 
     def forward(self, input_ids, attention_mask, other=None):
         options = {} if other is None else {self.other: other}
-        vectors = self.auto_model(input_ids=input_ids, attention_mask=attention_mask, **options).last_hidden_state
+        vectors = self.auto_model(
+            input_ids=input_ids, attention_mask=attention_mask, **options
+        ).last_hidden_state
         weights = attention_mask[..., None].float()
         return vectors, (vectors * weights).sum(1) / weights.sum(1)
 
 
 def publish(name, folder, writer):
-    """Write a model's files as they are published, with a graph as optimum or another exporter writes it."""
+    """Write a model's files as they are published, with a graph as optimum or another exporter
+    writes it.
+    """
     AutoTokenizer.from_pretrained(saved(name)).save_pretrained(folder)
     model = AutoModel.from_pretrained(saved(name)).eval()
     model.config.save_pretrained(folder)
-    inputs = {"input_ids": torch.full((2, 16), 7), "attention_mask": torch.ones(2, 16, dtype=torch.int64)}
+    inputs = {
+        "input_ids": torch.full((2, 16), 7),
+        "attention_mask": torch.ones(2, 16, dtype=torch.int64),
+    }
     inputs["attention_mask"][1, -3:] = 0
     if writer in ("transformers", "transformers-fused"):
-        from transformers.exporters.exporter_onnx import OnnxConfig, OnnxExporter  # not in transformers 4
+        # not in transformers 4
+        from transformers.exporters.exporter_onnx import OnnxConfig, OnnxExporter
 
         model.config.use_cache = False
         fusions = "cpu" if writer == "transformers-fused" else None
-        OnnxExporter().export(model, inputs, config=OnnxConfig(dynamic=True, ort_fusions=fusions)).save_pretrained(
-            folder
-        )
+        OnnxExporter().export(
+            model, inputs, config=OnnxConfig(dynamic=True, ort_fusions=fusions)
+        ).save_pretrained(folder)
         return folder
     if writer == "optimum-cli":
         from optimum.exporters.onnx import main_export  # not with transformers 5
@@ -94,12 +108,24 @@ def publish(name, folder, writer):
     if writer == "dynamo":
         axes = dict.fromkeys((0, 1), torch.export.Dim.DYNAMIC)
         arguments = tuple(inputs.values())
-        torch.onnx.export(Pooled(model), arguments, graph, dynamo=True, dynamic_shapes=(axes, axes), **options)
+        torch.onnx.export(
+            Pooled(model), arguments, graph, dynamo=True, dynamic_shapes=(axes, axes), **options
+        )
         return folder
-    axes = {one: {0: "batch", 1: "tokens"} for one in (*inputs, vectors)} | {"sentence_embedding": {0: "batch"}}
-    module = Pooled(model.get_encoder() if model.config.is_encoder_decoder else model, [*inputs][-1]).eval()
+    axes = {one: {0: "batch", 1: "tokens"} for one in (*inputs, vectors)} | {
+        "sentence_embedding": {0: "batch"}
+    }
+    module = Pooled(
+        model.get_encoder() if model.config.is_encoder_decoder else model, [*inputs][-1]
+    ).eval()
     torch.onnx.export(
-        module, tuple(inputs.values()), graph, dynamo=False, opset_version=14, dynamic_axes=axes, **options
+        module,
+        tuple(inputs.values()),
+        graph,
+        dynamo=False,
+        opset_version=14,
+        dynamic_axes=axes,
+        **options,
     )
     return folder
 
@@ -124,7 +150,18 @@ def export(folder, output, num_layers, *options):
 
 
 def export_words(folder, output, num_layers, *options):
-    return ["export", "--from-onnx", str(folder), "-o", str(output), "-l", str(num_layers), "--name", "x", *options]
+    return [
+        "export",
+        "--from-onnx",
+        str(folder),
+        "-o",
+        str(output),
+        "-l",
+        str(num_layers),
+        "--name",
+        "x",
+        *options,
+    ]
 
 
 def own_export(name, num_layers, folder):
@@ -143,7 +180,9 @@ def scores_of(bundle, pairs=PAIRS):
 
 
 def assert_scores_as_own_export(published, name, num_layers, folder, pairs=PAIRS):
-    """Export a published graph; compare its scores with those of an export of the model, and return both bundles."""
+    """Export a published graph; compare its scores with those of an export of the model, and return
+    both bundles.
+    """
     result = export(published, folder / "bundle", num_layers)
     assert result.exit_code == 0, result.stderr
     assert "differ from the uncut graph's by" in result.stderr
@@ -167,7 +206,15 @@ def assert_scores_as_own_export(published, name, num_layers, folder, pairs=PAIRS
 def test_scores_are_those_of_an_export_of_the_model(published, name, writer, num_layers, tmp_path):
     bundles = assert_scores_as_own_export(published(name, writer), name, num_layers, tmp_path)
     ours, theirs = map(read_manifest, bundles)
-    for fact in ("pad_id", "zero_weight_ids", "max_length", "hidden_size", "vocab_size", "padding", "model_layers"):
+    for fact in (
+        "pad_id",
+        "zero_weight_ids",
+        "max_length",
+        "hidden_size",
+        "vocab_size",
+        "padding",
+        "model_layers",
+    ):
         assert getattr(ours, fact) == getattr(theirs, fact)
 
 
@@ -181,20 +228,27 @@ def test_positions_are_those_that_the_model_counts(published, name, tmp_path):
 
 @pytest.mark.parametrize("model_type", ["nystromformer", "unheard-of"])
 def test_positions_that_nobody_knows_are_refused(published, tmp_path, model_type):
-    folder = change(published("bert", "positions"), tmp_path / "model", config={"model_type": model_type})
+    folder = change(
+        published("bert", "positions"), tmp_path / "model", config={"model_type": model_type}
+    )
     result = export(folder, tmp_path / "bundle", 1)
     assert f"how models of the type '{model_type}' count positions is not known" in result.stderr
 
 
 @pytest.mark.parametrize("num_layers", [1, LAYERS])
 @pytest.mark.parametrize("name", [pytest.param("modernbert", marks=TRANSFORMERS_5)])
-def test_a_graph_that_transformers_has_fused_is_used_whole_or_refused(published, name, num_layers, tmp_path):
+def test_a_graph_that_transformers_has_fused_is_used_whole_or_refused(
+    published, name, num_layers, tmp_path
+):
     folder = published(name, "transformers-fused")
     if num_layers == LAYERS:
         assert_scores_as_own_export(folder, name, num_layers, tmp_path)
     else:
         result = export(folder, tmp_path / "bundle", num_layers)
-        assert f"cannot be cut at layer {num_layers}: its nodes do not tell its layers apart" in result.stderr
+        assert (
+            f"cannot be cut at layer {num_layers}: its nodes do not tell its layers apart"
+            in result.stderr
+        )
 
 
 @pytest.mark.parametrize("writer", [pytest.param("transformers", marks=TRANSFORMERS_5)])
@@ -210,7 +264,9 @@ def of_a_decoder(graph):
 
 
 def in_half(graph):
-    """Store the largest weight in fp16, and convert it when it is used, as converters that keep inputs and outputs."""
+    """Store the largest weight in fp16, and convert it when it is used, as converters that keep
+    inputs and outputs.
+    """
     weight = max(graph.initializer, key=lambda tensor: len(tensor.raw_data))
     name, half = weight.name, onnx.numpy_helper.to_array(weight).astype(np.float16)
     weight.CopyFrom(onnx.numpy_helper.from_array(half, "half"))
@@ -233,7 +289,9 @@ def test_large_weights_stored_as_numbers_get_their_own_file(published, tmp_path)
         numbers = np.zeros(70_000_000, np.float32).tobytes()
         field = bytes([4 << 3 | 2]) + varint(len(numbers)) + numbers  # `float_data`, packed
         graph.initializer.append(onnx.TensorProto.FromString(field))
-        graph.initializer[-1].MergeFrom(onnx.TensorProto(name="numbers", data_type=1, dims=[70_000_000]))
+        graph.initializer[-1].MergeFrom(
+            onnx.TensorProto(name="numbers", data_type=1, dims=[70_000_000])
+        )
         graph.initializer.append(onnx.numpy_helper.from_array(np.array([3]), "third"))
         behind_vectors(
             graph,
@@ -261,14 +319,21 @@ def test_the_number_of_layers_of_xlnet_is_found(published, tmp_path):
 
 def test_rembert_saved_by_transformers_5_keeps_special_tokens(published, tmp_path):
     def without_special_tokens(content):
-        content["post_processor"] |= {"single": [{"Sequence": {"id": "A", "type_id": 0}}], "special_tokens": {}}
+        content["post_processor"] |= {
+            "single": [{"Sequence": {"id": "A", "type_id": 0}}],
+            "special_tokens": {},
+        }
 
-    folder = change(published("rembert", "optimum"), tmp_path / "model", tokenizer=without_special_tokens)
+    folder = change(
+        published("rembert", "optimum"), tmp_path / "model", tokenizer=without_special_tokens
+    )
     assert_scores_as_own_export(folder, "rembert", LAYERS, tmp_path)
 
 
 def of_types(**kinds):
-    """Return a change that lets a graph take its inputs in other types, named as TensorFlow names its nodes."""
+    """Return a change that lets a graph take its inputs in other types, named as TensorFlow names
+    its nodes.
+    """
 
     def change_types(graph):
         for node in graph.node:
@@ -277,7 +342,10 @@ def of_types(**kinds):
         for value in graph.input:
             value.type.tensor_type.elem_type = kinds.get(value.name, onnx.TensorProto.INT64)
         for name in kinds:
-            graph.node.insert(0, onnx.helper.make_node("Cast", [name], [f"whole_{name}"], to=onnx.TensorProto.INT64))
+            graph.node.insert(
+                0,
+                onnx.helper.make_node("Cast", [name], [f"whole_{name}"], to=onnx.TensorProto.INT64),
+            )
 
     return change_types
 
@@ -307,7 +375,10 @@ def test_inputs_of_other_types_are_converted(published, graph, num_layers, tmp_p
 
 @pytest.mark.parametrize(
     ("weights", "shown"),
-    [(None, "the published graph's scores; not compared with PyTorch"), ("bert", "PyTorch's scores")],
+    [
+        (None, "the published graph's scores; not compared with PyTorch"),
+        ("bert", "PyTorch's scores"),
+    ],
 )
 def test_a_bundle_says_what_it_was_compared_with(published, tmp_path, weights, shown):
     folder = change(published("bert", "optimum"), tmp_path / "model")
@@ -318,15 +389,21 @@ def test_a_bundle_says_what_it_was_compared_with(published, tmp_path, weights, s
     assert ("not compared with PyTorch" in result.stderr) == (weights is None)
     inspected = CliRunner().invoke(app, ["inspect", str(tmp_path / "bundle")])
     assert f"of {shown}\n" in inspected.stdout
-    assert read_manifest(tmp_path / "bundle").comparison == ("with PyTorch" if weights else "not compared")
-    assert ("not compared with PyTorch" in (tmp_path / "bundle" / "README.md").read_text()) == (weights is None)
+    assert read_manifest(tmp_path / "bundle").comparison == (
+        "with PyTorch" if weights else "not compared"
+    )
+    assert ("not compared with PyTorch" in (tmp_path / "bundle" / "README.md").read_text()) == (
+        weights is None
+    )
 
 
 def test_a_graph_of_other_weights_than_beside_it_is_refused(published, tmp_path):
     folder = change(published("bert", "optimum"), tmp_path / "model")
     model = AutoModel.from_pretrained(saved("bert"))
     with torch.no_grad():
-        model.embeddings.position_embeddings.weight[:] = model.embeddings.position_embeddings.weight.roll(1, 0)
+        model.embeddings.position_embeddings.weight[:] = (
+            model.embeddings.position_embeddings.weight.roll(1, 0)
+        )
     model.save_pretrained(tmp_path / "other")
     shutil.copy(tmp_path / "other" / "model.safetensors", folder)
     result = export(folder, tmp_path / "bundle", 1)
@@ -336,12 +413,17 @@ def test_a_graph_of_other_weights_than_beside_it_is_refused(published, tmp_path)
 
 def test_neither_torch_nor_transformers_is_imported(published, tmp_path):
     code = (
-        "import sys; from pathlib import Path; from bertscore_onnx_export.published.pipeline import export_graph; "
-        "export_graph(Path(sys.argv[1]), num_layers=1, output=Path(sys.argv[2]), name='x')"
+        "import sys; from pathlib import Path; from bertscore_onnx_export.published.pipeline "
+        "import export_graph; export_graph(Path(sys.argv[1]), num_layers=1, "
+        "output=Path(sys.argv[2]), name='x')"
     )
-    for package in ("torch", "transformers"):  # found first, in the process and in those that it starts
+    # found first, in the process and in those that it starts
+    for package in ("torch", "transformers"):
         (tmp_path / f"{package}.py").write_text("raise ImportError('not to be imported')")
-    variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])}
+    variables = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)]),
+    }
     command = [sys.executable, "-c", code, published("bert", "optimum"), tmp_path / "bundle"]
     subprocess.run(command, env=variables, check=True)
 
@@ -374,7 +456,9 @@ def without_names(graph):
 def with_prefix(prefix, graph):
     for value in graph.output:
         for node in graph.node:
-            node.output[:] = [f"{prefix}_{one}" if one == value.name else one for one in node.output]
+            node.output[:] = [
+                f"{prefix}_{one}" if one == value.name else one for one in node.output
+            ]
             node.input[:] = [f"{prefix}_{one}" if one == value.name else one for one in node.input]
         value.name = f"{prefix}_{value.name}"
 
@@ -390,19 +474,34 @@ def behind_vectors(graph, nodes):
 
 def with_many_nodes(graph):
     names = ["inner", *map(str, range(200_000))]
-    chain = [onnx.helper.make_node("Identity", [one], [two]) for one, two in itertools.pairwise(names)]
-    behind_vectors(graph, lambda name: [*chain, onnx.helper.make_node("Identity", names[-1:], [name])])
+    chain = [
+        onnx.helper.make_node("Identity", [one], [two]) for one, two in itertools.pairwise(names)
+    ]
+    behind_vectors(
+        graph, lambda name: [*chain, onnx.helper.make_node("Identity", names[-1:], [name])]
+    )
 
 
 def with_endless_loop(graph):
-    kinds = {"count": onnx.TensorProto.INT64, "go": onnx.TensorProto.BOOL, "state": onnx.TensorProto.FLOAT}
+    kinds = {
+        "count": onnx.TensorProto.INT64,
+        "go": onnx.TensorProto.BOOL,
+        "state": onnx.TensorProto.FLOAT,
+    }
     shapes = {"count": [], "go": [], "state": None}
-    inputs = [onnx.helper.make_tensor_value_info(name, kind, shapes[name]) for name, kind in kinds.items()]
-    outputs = [onnx.helper.make_tensor_value_info(f"{name}_", kinds[name], shapes[name]) for name in ("go", "state")]
+    inputs = [
+        onnx.helper.make_tensor_value_info(name, kind, shapes[name]) for name, kind in kinds.items()
+    ]
+    outputs = [
+        onnx.helper.make_tensor_value_info(f"{name}_", kinds[name], shapes[name])
+        for name in ("go", "state")
+    ]
     nodes = [onnx.helper.make_node("Identity", [name], [f"{name}_"]) for name in ("go", "state")]
     body = onnx.helper.make_graph(nodes, "body", inputs, outputs)
     graph.initializer.append(onnx.numpy_helper.from_array(np.array(True), "yes"))
-    behind_vectors(graph, lambda name: [onnx.helper.make_node("Loop", ["", "yes", "inner"], [name], body=body)])
+    behind_vectors(
+        graph, lambda name: [onnx.helper.make_node("Loop", ["", "yes", "inner"], [name], body=body)]
+    )
 
 
 def of_much_memory(graph):
@@ -419,12 +518,16 @@ def of_much_memory(graph):
 
 
 def of_fixed_length(graph):
-    """Slice 40 tokens out of a table of positions, as an exporter does that has seen no longer text."""
+    """Slice 40 tokens out of a table of positions, as an exporter does that has seen no longer
+    text.
+    """
     graph.initializer.extend(
         onnx.numpy_helper.from_array(np.array(values), name)
         for name, values in {"zero": [0], "one": [1], "two": [2]}.items()
     )
-    graph.initializer.append(onnx.numpy_helper.from_array(np.zeros((1, 40, 1), np.float32), "table"))
+    graph.initializer.append(
+        onnx.numpy_helper.from_array(np.zeros((1, 40, 1), np.float32), "table")
+    )
     behind_vectors(
         graph,
         lambda name: [
@@ -456,7 +559,12 @@ def that_backtracks(content):
 
 def of_too_long_a_pattern(content):
     pattern = {"Regex": "a{100000000}"}
-    content["pre_tokenizer"] = {"type": "Split", "pattern": pattern, "behavior": "Isolated", "invert": False}
+    content["pre_tokenizer"] = {
+        "type": "Split",
+        "pattern": pattern,
+        "behavior": "Isolated",
+        "invert": False,
+    }
 
 
 MEASURED = """
@@ -466,32 +574,64 @@ used = resource.getrusage(resource.RUSAGE_CHILDREN)
 print(used.ru_utime, used.ru_maxrss)
 sys.exit(ended.returncode)
 """
-"""Runs a command, and prints the CPU time of all its processes in seconds and the memory of the largest in kB."""
+"""Runs a command, and prints the CPU time of all its processes in seconds and the memory of the
+largest in kB.
+"""
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"graph": without_names}, "cannot be cut at layer 1: its nodes do not tell its layers apart"),
-        ({"config": {"is_encoder_decoder": True}, "graph": of_a_decoder}, "returns the vectors of a decoder"),
+        (
+            {"graph": without_names},
+            "cannot be cut at layer 1: its nodes do not tell its layers apart",
+        ),
+        (
+            {"config": {"is_encoder_decoder": True}, "graph": of_a_decoder},
+            "returns the vectors of a decoder",
+        ),
         ({"graph": in_half}, "is not in fp32 throughout: it computes with FLOAT16."),
         ({"graph": in_bytes}, "is not in fp32 throughout: it computes with INT8."),
         ({"config": {"model_type": "xlm"}}, "The graph wants 'token_type_ids'"),
         ({"config": {"model_type": "xlnet"}}, "The graph wants 'token_type_ids'"),
-        ({"graph": partial(with_prefix, "logits")}, "returns no vectors of tokens, but logits_last_hidden_state"),
-        ({"graph": partial(with_prefix, "encoder")}, "returns no vectors of tokens, but encoder_last_hidden_state"),
+        (
+            {"graph": partial(with_prefix, "logits")},
+            "returns no vectors of tokens, but logits_last_hidden_state",
+        ),
+        (
+            {"graph": partial(with_prefix, "encoder")},
+            "returns no vectors of tokens, but encoder_last_hidden_state",
+        ),
         ({"content": b"version https://git-lfs.github.com/spec/v1\n"}, "run `git lfs pull`"),
         ({"without": ["onnx/model.onnx"]}, "has no onnx/model.onnx or model.onnx"),
         ({"without": ["tokenizer.json"]}, "has no tokenizer.json"),
         ({"without": ["config.json"]}, "config.json (No such file or directory). Copy it"),
-        ({"without": ["tokenizer_config.json", "special_tokens_map.json"]}, "does not say which tokens are special"),
-        ({"config": {"hidden_size": 64}}, "returns published_last_hidden_state of the shape (2, 7, 32)"),
+        (
+            {"without": ["tokenizer_config.json", "special_tokens_map.json"]},
+            "does not say which tokens are special",
+        ),
+        (
+            {"config": {"hidden_size": 64}},
+            "returns published_last_hidden_state of the shape (2, 7, 32)",
+        ),
         ({"config": {"num_hidden_layers": None}}, "has no number as encoder_layers"),
-        ({"config": {"num_hidden_layers": "3"}}, 'has num_hidden_layers = "3"; expected a whole number'),
+        (
+            {"config": {"num_hidden_layers": "3"}},
+            'has num_hidden_layers = "3"; expected a whole number',
+        ),
         ({"config": {"pad_token_id": "x"}}, 'has pad_token_id = "x"; expected a whole number'),
-        ({"config": {"max_position_embeddings": 512.5}}, "has max_position_embeddings = 512.5; expected a whole"),
-        ({"config": {"is_encoder_decoder": "no"}}, 'has is_encoder_decoder = "no"; expected true or false'),
-        ({"config": {"num_hidden_layers": 10**9}}, "num_hidden_layers = 1000000000, and at most 1,000 is accepted"),
+        (
+            {"config": {"max_position_embeddings": 512.5}},
+            "has max_position_embeddings = 512.5; expected a whole",
+        ),
+        (
+            {"config": {"is_encoder_decoder": "no"}},
+            'has is_encoder_decoder = "no"; expected true or false',
+        ),
+        (
+            {"config": {"num_hidden_layers": 10**9}},
+            "num_hidden_layers = 1000000000, and at most 1,000 is accepted",
+        ),
         ({"config": {"vocab_size": 5}}, "the model has ids from 0 to 4"),
         ({"config": {"model_type": "be\x1b[31mrt"}}, r"has 'be\x1b[31mrt' as model_type"),
         ({"graph": with_many_nodes}, "has more than 50,000 nodes"),
@@ -500,16 +640,26 @@ sys.exit(ended.returncode)
         ({"graph": of_fixed_length}, "The graph fails on 48 tokens"),
         ({"tokenizer": that_grows}, "tokenizer"),
         ({"tokenizer": of_many_ids}, "it has the id 1000000000"),
-        ({"tokenizer": that_draws}, 'its "dropout" is 0.3, so that the tokens of a text would be drawn at random'),
+        (
+            {"tokenizer": that_draws},
+            'its "dropout" is 0.3, so that the tokens of a text would be drawn at random',
+        ),
         ({"tokenizer": that_backtracks}, "tokenizer"),
         ({"tokenizer": of_too_long_a_pattern}, "more than 10,000 parts with its repeats"),
     ],
 )
 def test_what_cannot_be_used_is_one_clear_line(published, tmp_path, changes, message):
     folder = change(published("bert", "optimum"), tmp_path / "model", **changes)
-    command = [sys.executable, "-m", "bertscore_onnx", *export_words(folder, tmp_path / "bundle", 1)]
+    command = [
+        sys.executable,
+        "-m",
+        "bertscore_onnx",
+        *export_words(folder, tmp_path / "bundle", 1),
+    ]
     # Started by a small process, since the system counts a process's memory from its parent's on.
-    ended = subprocess.run([sys.executable, "-c", MEASURED, *command], capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", MEASURED, *command], capture_output=True, text=True, check=False
+    )
     seconds, peak_kilobytes = map(float, ended.stdout.split())
     assert seconds <= 15  # a busy machine may need twice the usual time
     assert peak_kilobytes <= 1_500_000
@@ -523,8 +673,12 @@ def with_noise(operator, **attributes):
     """Return a change that adds what an operator draws to the vectors behind each layer."""
 
     def add_noise(graph):
-        node = onnx.helper.make_node(operator, ["inner"], ["noise"], dtype=onnx.TensorProto.FLOAT, **attributes)
-        behind_vectors(graph, lambda name: [node, onnx.helper.make_node("Add", ["inner", "noise"], [name])])
+        node = onnx.helper.make_node(
+            operator, ["inner"], ["noise"], dtype=onnx.TensorProto.FLOAT, **attributes
+        )
+        behind_vectors(
+            graph, lambda name: [node, onnx.helper.make_node("Add", ["inner", "noise"], [name])]
+        )
 
     return add_noise
 
@@ -532,7 +686,9 @@ def with_noise(operator, **attributes):
 def behind_a_product(graph, nodes):
     """Let nodes lead from `product` to where the first product of layer 0 led."""
     place, product = next(
-        (place, node) for place, node in enumerate(graph.node) if "/layer.0/" in node.name and node.op_type == "MatMul"
+        (place, node)
+        for place, node in enumerate(graph.node)
+        if "/layer.0/" in node.name and node.op_type == "MatMul"
     )
     for index, node in enumerate(nodes(product.output[0])):
         node.name = f"{product.name}_{index}"
@@ -542,7 +698,10 @@ def behind_a_product(graph, nodes):
 
 def with_dropout(graph, *, is_training):
     """Add a Dropout, as the export of a model in training mode."""
-    for name, value in {"ratio": np.array(0.1, np.float32), "training": np.array(is_training)}.items():
+    for name, value in {
+        "ratio": np.array(0.1, np.float32),
+        "training": np.array(is_training),
+    }.items():
         graph.initializer.append(onnx.numpy_helper.from_array(value, name))
     inputs = ["product", "ratio", "training"]
     behind_a_product(graph, lambda name: [onnx.helper.make_node("Dropout", inputs, [name])])
@@ -582,7 +741,11 @@ def test_a_graph_whose_vectors_depend_on_the_batch_is_refused(published, tmp_pat
 
 
 def test_a_dropout_that_does_not_train_is_used(published, tmp_path):
-    folder = change(published("bert", "optimum"), tmp_path / "model", graph=partial(with_dropout, is_training=False))
+    folder = change(
+        published("bert", "optimum"),
+        tmp_path / "model",
+        graph=partial(with_dropout, is_training=False),
+    )
     assert_scores_as_own_export(folder, "bert", 1, tmp_path)
 
 
@@ -605,7 +768,10 @@ FIRST, SECOND, THIRD = "first", "second", "third"
 ENDS = {
     "the sum of the last four": [make("Sum", [FIRST, SECOND, THIRD, "inner"], "end")],
     "the embeddings added": [make("Add", ["inner", FIRST], "end")],
-    "a gate by another layer": [make("Sigmoid", [THIRD], "gate"), make("Mul", ["inner", "gate"], "end")],
+    "a gate by another layer": [
+        make("Sigmoid", [THIRD], "gate"),
+        make("Mul", ["inner", "gate"], "end"),
+    ],
     "a norm by another layer": [
         make("ReduceL2", [THIRD], "size", axes=[2]),
         make("Div", ["inner", "size"], "end"),
@@ -629,19 +795,27 @@ ENDS = {
         make("Div", ["inner", "size"], "end"),
     ],
     "a product with weights": [make("MatMul", ["inner", "weights"], "end")],
-    "a projection": [make("MatMul", ["inner", "weights"], "product"), make("Tanh", ["product"], "end")],
+    "a projection": [
+        make("MatMul", ["inner", "weights"], "product"),
+        make("Tanh", ["product"], "end"),
+    ],
     "other dimensions": [make("Mul", ["inner", "scales"], "end")],
     "a bias": [make("Add", ["inner", "scales"], "end")],
     "clipped values": [make("Clip", ["inner", "low", "high"], "end")],
 }
-"""Nodes that lead from the hidden states after the last layer, `inner`, to `end`, and are no norm."""
+"""Nodes that lead from the hidden states after the last layer, `inner`, to `end`, and are no
+norm.
+"""
 
 OF_A_NORM = {"other dimensions", "a bias"}
 """The ends that change nothing but the weight or the bias of a norm in front."""
 
 NORMS = {
     "nothing": [make("Identity", ["inner"], "end")],
-    "a norm": [make("ReduceL2", ["inner"], "size", axes=[-1]), make("Div", ["inner", "size"], "end")],
+    "a norm": [
+        make("ReduceL2", ["inner"], "size", axes=[-1]),
+        make("Div", ["inner", "size"], "end"),
+    ],
     "the mask": [
         make("Unsqueeze", ["attention_mask", "axis"], "column"),
         make("Cast", ["column"], "floats", to=onnx.TensorProto.FLOAT),
@@ -651,7 +825,9 @@ NORMS = {
 
 
 def with_end(nodes, states):
-    """Return a change that lets nodes lead from the hidden states after the last layer to the output."""
+    """Return a change that lets nodes lead from the hidden states after the last layer to the
+    output.
+    """
     generator = np.random.default_rng(0)
     constants = {
         "zero": np.array([0]),
@@ -664,7 +840,9 @@ def with_end(nodes, states):
     }
 
     def add_end(graph):
-        graph.initializer.extend(onnx.numpy_helper.from_array(value, name) for name, value in constants.items())
+        graph.initializer.extend(
+            onnx.numpy_helper.from_array(value, name) for name, value in constants.items()
+        )
         names = dict(zip((FIRST, SECOND, THIRD), states, strict=False))
 
         def renamed(output):
@@ -690,7 +868,11 @@ def hidden_states(folder):
     ("name", "end"),
     [
         *(pytest.param("bert", nodes, id=f"bert-{end}") for end, nodes in ENDS.items()),
-        *(pytest.param("t5", nodes, id=f"t5-{end}") for end, nodes in ENDS.items() if end not in OF_A_NORM),
+        *(
+            pytest.param("t5", nodes, id=f"t5-{end}")
+            for end, nodes in ENDS.items()
+            if end not in OF_A_NORM
+        ),
     ],
 )
 def test_vectors_that_are_no_norm_of_the_last_layer_are_refused(published, name, end, tmp_path):
@@ -741,31 +923,49 @@ def mask_by(*nodes, keeps_input=True):
         for node in graph.node:
             node.input[:] = ["mask" if name == "attention_mask" else name for name in node.input]
         for number in (0, 1):
-            graph.initializer.append(onnx.numpy_helper.from_array(np.array(number), f"number_{number}"))
+            graph.initializer.append(
+                onnx.numpy_helper.from_array(np.array(number), f"number_{number}")
+            )
         for place, (operator, *inputs) in enumerate(nodes):
             graph.node.insert(
-                place, onnx.helper.make_node(operator, inputs, ["zeros" if place < len(nodes) - 1 else "mask"])
+                place,
+                onnx.helper.make_node(
+                    operator, inputs, ["zeros" if place < len(nodes) - 1 else "mask"]
+                ),
             )
         if not keeps_input:
-            graph.input.remove(next(value for value in graph.input if value.name == "attention_mask"))
+            graph.input.remove(
+                next(value for value in graph.input if value.name == "attention_mask")
+            )
 
     return change_mask
 
 
 ONES = [("Mul", "input_ids", "number_0"), ("Add", "zeros", "number_1")]
 WRONG_INPUTS = {
-    "types and mask": (exchange("token_type_ids", "attention_mask"), "attention_mask does not hide tokens"),
+    "types and mask": (
+        exchange("token_type_ids", "attention_mask"),
+        "attention_mask does not hide tokens",
+    ),
     "ids and mask": (exchange("input_ids", "attention_mask"), "input_ids move nothing"),
     "ids and types": (exchange("input_ids", "token_type_ids"), "does not run: "),
-    "an inverted mask": (mask_by(("Sub", "number_1", "attention_mask")), "attention_mask does not hide tokens"),
+    "an inverted mask": (
+        mask_by(("Sub", "number_1", "attention_mask")),
+        "attention_mask does not hide tokens",
+    ),
     "a mask of ones": (mask_by(*ONES), "ignores its attention_mask"),
-    "a mask of zeros": (mask_by(("Mul", "attention_mask", "number_0")), "ignores its attention_mask"),
+    "a mask of zeros": (
+        mask_by(("Mul", "attention_mask", "number_0")),
+        "ignores its attention_mask",
+    ),
     "no mask": (mask_by(*ONES, keeps_input=False), "takes no attention_mask"),
 }
 
 
 @pytest.mark.parametrize(("graph", "message"), WRONG_INPUTS.values(), ids=WRONG_INPUTS)
-def test_a_graph_of_other_inputs_than_their_names_say_is_refused(published, tmp_path, graph, message):
+def test_a_graph_of_other_inputs_than_their_names_say_is_refused(
+    published, tmp_path, graph, message
+):
     folder = change(published("bert", "optimum"), tmp_path / "model", graph=graph)
     for num_layers in (1, LAYERS):
         result = export(folder, tmp_path / "bundle", num_layers)
@@ -800,18 +1000,24 @@ def test_a_graph_without_a_mask_is_used_if_its_weights_show_it_right(published, 
     ("name", "padding"),
     [
         *dict.fromkeys(["albert", "bigbird", "deberta-v3", "distilbert", "t5"], True).items(),
-        *dict.fromkeys(["convbert", "mobilebert", "nystromformer"], False).items(),  # they reach into padding
+        # they reach into padding
+        *dict.fromkeys(["convbert", "mobilebert", "nystromformer"], False).items(),
     ],
 )
 def test_the_mask_of_every_kind_of_attention_is_accepted(published, name, padding, tmp_path):
-    bundle, _ = assert_scores_as_own_export(published(name, "sentence-transformers"), name, LAYERS, tmp_path)
+    bundle, _ = assert_scores_as_own_export(
+        published(name, "sentence-transformers"), name, LAYERS, tmp_path
+    )
     assert read_manifest(bundle).padding == padding
 
 
 @pytest.mark.parametrize("num_layers", [1, LAYERS])
 def test_nodes_behind_the_layers_need_no_names(published, tmp_path, num_layers):
     def twice_alike(name):
-        return [onnx.helper.make_node("Identity", *ends) for ends in ((["inner"], ["same"]), (["same"], [name]))]
+        return [
+            onnx.helper.make_node("Identity", *ends)
+            for ends in ((["inner"], ["same"]), (["same"], [name]))
+        ]
 
     graph = partial(behind_vectors, nodes=twice_alike)
     folder = change(published("bert", "optimum"), tmp_path / "model", graph=graph)
@@ -819,7 +1025,9 @@ def test_nodes_behind_the_layers_need_no_names(published, tmp_path, num_layers):
 
 
 @pytest.mark.parametrize("weights", [False, True])
-def test_a_graph_without_names_is_used_whole_with_a_warning_unless_it_is_compared(published, tmp_path, weights):
+def test_a_graph_without_names_is_used_whole_with_a_warning_unless_it_is_compared(
+    published, tmp_path, weights
+):
     folder = change(published("bert", "optimum"), tmp_path / "model", graph=without_names)
     if weights:
         shutil.copy(saved("bert") / "model.safetensors", folder)
@@ -827,7 +1035,10 @@ def test_a_graph_without_names_is_used_whole_with_a_warning_unless_it_is_compare
     assert result.exit_code == 0
     warned = [line for line in result.stderr.splitlines() if line.startswith("Warning: ")]
     graph = folder / "onnx" / "model.onnx"
-    expected = f"Warning: The nodes of {graph} do not tell its layers apart: only config.json says that its vectors are"
+    expected = (
+        f"Warning: The nodes of {graph} do not tell its layers apart: only config.json says that "
+        "its vectors are"
+    )
     assert [line.startswith(expected) for line in warned] == [True] * (not weights)
 
 
@@ -845,28 +1056,41 @@ def test_a_layer_too_high_is_answered_with_their_number(published, tmp_path):
     assert f"has {LAYERS} layers; num_layers must be from 0 to that, not 9." in result.stderr
 
 
-@pytest.mark.parametrize("writer", ["optimum", pytest.param("dynamo", marks=pytest.mark.transformers5)])
+@pytest.mark.parametrize(
+    "writer", ["optimum", pytest.param("dynamo", marks=pytest.mark.transformers5)]
+)
 @pytest.mark.parametrize("layers_of_config", [1, 2, 4, 12])
 def test_names_that_tell_of_other_layers_than_the_configuration_are_refused(
     published, writer, layers_of_config, tmp_path
 ):
-    folder = change(published("bert", writer), tmp_path / "model", config={"num_hidden_layers": layers_of_config})
+    folder = change(
+        published("bert", writer),
+        tmp_path / "model",
+        config={"num_hidden_layers": layers_of_config},
+    )
     for num_layers in (1, layers_of_config):
         result = export(folder, tmp_path / "bundle", num_layers)
         assert result.exit_code == 2
-        assert f"has {LAYERS} layers by the names of its nodes, and config.json has {layers_of_config}" in result.stderr
+        assert (
+            f"has {LAYERS} layers by the names of its nodes, and config.json has {layers_of_config}"
+            in result.stderr
+        )
 
 
 @pytest.mark.parametrize("num_layers", [1, LAYERS])
 def test_layers_may_be_counted_from_another_number(published, num_layers, tmp_path):
     def from_seven(graph):
         for node in graph.node:
-            node.name = re.sub(r"/layer\.(\d+)/", lambda found: f"/layer.{int(found[1]) + 7}/", node.name)
+            node.name = re.sub(
+                r"/layer\.(\d+)/", lambda found: f"/layer.{int(found[1]) + 7}/", node.name
+            )
 
     folder = change(published("bert", "optimum"), tmp_path / "model", graph=from_seven)
     assert_scores_as_own_export(folder, "bert", num_layers, tmp_path)
 
 
-@pytest.mark.parametrize("option", [["--all-layers"], ["--precision", "int8"], ["--adapter", "x"], ["--model", "x"]])
+@pytest.mark.parametrize(
+    "option", [["--all-layers"], ["--precision", "int8"], ["--adapter", "x"], ["--model", "x"]]
+)
 def test_options_without_effect_are_refused(tmp_path, option):
     assert export(tmp_path, tmp_path / "bundle", 1, *option).exit_code == 2

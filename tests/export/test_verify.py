@@ -1,4 +1,6 @@
-"""Graphs against the models they are of, and the bounds of architectures outside the table, found by running them."""
+"""Graphs against the models they are of, and the bounds of architectures outside the table, found
+by running them.
+"""
 
 from functools import partial
 
@@ -52,7 +54,8 @@ def test_a_graph_of_other_vectors_is_refused(change, load, tmp_path):
 
 def test_a_graph_for_one_batch_size_is_refused(tmp_path):
     config = XmodConfig(**ROBERTA, languages=["en_XX", "de_DE"], default_language="en_XX")
-    model = XmodModel(config).eval()  # of several languages; the tracer fixes which texts have which
+    # of several languages; the tracer fixes which texts have which
+    model = XmodModel(config).eval()
     write_graph(model, tmp_path)
     with pytest.raises(VerificationError, match=r"xmod.*1 x 1"):
         verify_vectors(model, tmp_path / "model.onnx", padding=True)
@@ -65,7 +68,11 @@ def test_the_longest_text_is_found_by_trying(model_type, settings, load):
 
 @pytest.mark.parametrize(
     ("model_type", "settings", "harmless"),
-    [("ernie", BERT, True), ("mobilebert", BERT | MOBILEBERT, False), ("nystromformer", BERT, False)],
+    [
+        ("ernie", BERT, True),
+        ("mobilebert", BERT | MOBILEBERT, False),
+        ("nystromformer", BERT, False),
+    ],
 )
 def test_leaking_padding_is_found(model_type, settings, harmless, load):
     model, _, family = load(model_type, settings)
@@ -83,7 +90,8 @@ def test_an_unknown_architecture_is_exported_with_a_warning(tmp_path):
 
 def test_a_graph_that_fixes_the_most_tokens_is_refused(monkeypatch, tmp_path):
     def span(query, key, most):
-        return torch.tensor(min(max(query.size(-2), key.size(-2)), most))  # the tracer does not follow `min`
+        # the tracer does not follow `min`
+        return torch.tensor(min(max(query.size(-2), key.size(-2)), most))
 
     monkeypatch.setattr("transformers.models.deberta.modeling_deberta.compute_attention_span", span)
     with pytest.raises(VerificationError, match="72 tokens"):
@@ -93,10 +101,15 @@ def test_a_graph_that_fixes_the_most_tokens_is_refused(monkeypatch, tmp_path):
 
 @pytest.fixture
 def long_text(tmp_path):
-    """Return a function that encodes a long text with two layers of a BERT, given the most tokens."""
+    """Return a function that encodes a long text with two layers of a BERT, given the most
+    tokens.
+    """
     source = Source(str(saved("bert")))
     config = load_config(source)
-    model, tokenizer = load_cut(source, config, family_of(config), 2), load_tokenizer(source, "slow")
+    model, tokenizer = (
+        load_cut(source, config, family_of(config), 2),
+        load_tokenizer(source, "slow"),
+    )
     write_tokenizer(tokenizer, POSITIONS, tmp_path)
     return lambda max_length: encode_long_text(model, partial(original_ids, tokenizer), max_length)
 
@@ -115,7 +128,9 @@ def test_a_model_that_fails_below_its_maximum_is_refused(long_text):
 @pytest.mark.parametrize("place", [0, POSITIONS - 1])
 def test_another_vector_of_a_long_text_is_refused(change, place, long_text):
     bundle, text = exported("bundle", saved("bert"), num_layers=2), long_text(POSITIONS)
-    assert verify_bundle(bundle, text) == pytest.approx(read_manifest(bundle).golden_difference, abs=1e-6)
+    assert verify_bundle(bundle, text) == pytest.approx(
+        read_manifest(bundle).golden_difference, abs=1e-6
+    )
     text.vectors[0, place, 0] += change
     with pytest.raises(VerificationError, match=f"{POSITIONS} tokens"):
         verify_bundle(bundle, text)
@@ -130,4 +145,6 @@ def test_all_layers_are_refused_if_an_unknown_norm_follows(tmp_path):
     model, output = str(tmp_path / "opt"), tmp_path / "bundle"
     with pytest.raises(VerificationError, match="--no-inner-norm"):
         export_model(model, all_layers=True, output=output)
-    assert read_manifest(export_model(model, all_layers=True, inner_norm=False, output=output)).all_layers
+    assert read_manifest(
+        export_model(model, all_layers=True, inner_norm=False, output=output)
+    ).all_layers

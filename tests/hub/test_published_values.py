@@ -1,10 +1,12 @@
-"""Figures that others have published, checked on the real weights; needs a model hub (`make test-hub`).
+"""Figures that others have published, checked on the real weights; needs a model hub (`make
+test-hub`).
 
-PUBLISHED is a JSON file with bert-score's own test cases (`tests/test_score_function.py` of its repository): "cands",
-"refs" and "cases", each with "name", "kwargs" and the expected "P", "R" and "F". WMT16 is a table of the WMT16
-segment-level judgements, tab-separated and gzipped, with the columns lang_pair, reference, candidate and human_score;
-PEARSON is a JSON file that gives for a model's name its "layer" and, as "comment", its published mean correlation
-(bert-score, `utils.py:model2layers`); MODEL says which of them to check.
+PUBLISHED is a JSON file with bert-score's own test cases (`tests/test_score_function.py` of its
+repository): "cands", "refs" and "cases", each with "name", "kwargs" and the expected "P", "R" and
+"F". WMT16 is a table of the WMT16 segment-level judgements, tab-separated and gzipped, with the
+columns lang_pair, reference, candidate and human_score; PEARSON is a JSON file that gives for a
+model's name its "layer" and, as "comment", its published mean correlation (bert-score,
+`utils.py:model2layers`); MODEL says which of them to check.
 """
 
 import csv
@@ -83,16 +85,22 @@ def test_the_best_of_several_references_is_as_published(exported):
 
 def test_the_correlation_with_human_judgement_is_as_published(exported):
     published = load_json("PEARSON")[MODEL]
-    assert mean_pearson(exported, published["layer"]) == pytest.approx(float(published["comment"]), abs=1e-3)
+    assert mean_pearson(exported, published["layer"]) == pytest.approx(
+        float(published["comment"]), abs=1e-3
+    )
 
 
 def mean_pearson(exported, num_layers):
-    """Return Pearson's correlation of F with the human scores, averaged over the language pairs into English."""
+    """Return Pearson's correlation of F with the human scores, averaged over the language pairs
+    into English.
+    """
     segments = defaultdict(list)
     with gzip.open(given("WMT16"), "rt", encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
             if row["lang_pair"].endswith("-en"):
-                segments[row["lang_pair"]].append((row["candidate"], row["reference"], float(row["human_score"])))
+                segments[row["lang_pair"]].append(
+                    (row["candidate"], row["reference"], float(row["human_score"]))
+                )
     exported(MODEL, num_layers)
     correlations = []
     with BERTScorer(MODEL, num_layers=num_layers) as scorer:

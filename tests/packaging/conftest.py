@@ -1,4 +1,6 @@
-"""The wheel, and fresh environments with it; each is made once for all the workers of a test run."""
+"""The wheel, and fresh environments with it; each is made once for all the workers of a test
+run.
+"""
 
 import os
 import shutil
@@ -20,7 +22,17 @@ REPOSITORY = "owner/bertscore-onnx"
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     def build(folder: Path) -> None:
         environment = os.environ | {"GITHUB_REPOSITORY": REPOSITORY}
-        command = [sys.executable, "-m", "build", "--wheel", "--sdist", "--no-isolation", "--outdir", folder, ROOT]
+        command = [
+            sys.executable,
+            "-m",
+            "build",
+            "--wheel",
+            "--sdist",
+            "--no-isolation",
+            "--outdir",
+            folder,
+            ROOT,
+        ]
         subprocess.run(command, check=True, capture_output=True, env=environment)
 
     return write_once(tmp_path_factory, "packages", build)
@@ -33,7 +45,8 @@ def wheel(packages: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def environment_of(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Returns a function that makes an environment of a Python with the wheel and its extra `cpu`, and without pip.
+    """Returns a function that makes an environment of a Python with the wheel and its extra `cpu`,
+    and without pip.
 
     It has no bytecode, which takes half of the time of installing.
     """
@@ -42,10 +55,23 @@ def environment_of(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Cal
         python = find_python(version)
 
         def make(folder: Path) -> None:
-            subprocess.run([python, "-m", "venv", "--without-pip", folder], check=True, capture_output=True)
-            pip = [sys.executable, "-m", "pip", "--python", python_of(folder), "install", "--quiet", "--no-compile"]
+            subprocess.run(
+                [python, "-m", "venv", "--without-pip", folder], check=True, capture_output=True
+            )
+            pip = [
+                sys.executable,
+                "-m",
+                "pip",
+                "--python",
+                python_of(folder),
+                "install",
+                "--quiet",
+                "--no-compile",
+            ]
             requirement = f"{wheel}[cpu]"
-            subprocess.run([*pip, "--constraint", ROOT / "constraints.txt", requirement], check=True)
+            subprocess.run(
+                [*pip, "--constraint", ROOT / "constraints.txt", requirement], check=True
+            )
 
         return write_once(tmp_path_factory, f"environment-{version}", make)
 

@@ -1,4 +1,6 @@
-"""A user's program, for a type checker: each call has the declared type, and each mistake is reported."""
+"""A user's program, for a type checker: each call has the declared type, and each mistake is
+reported.
+"""
 
 from collections.abc import Generator
 from pathlib import Path
@@ -32,7 +34,9 @@ def score_often(scorer: BERTScorer) -> list[float]:
     assert_type(scorer.score(CANDIDATES, REFERENCES), Scores)
     assert_type(scorer.score(CANDIDATES, SEVERAL, return_hash=True), tuple[Scores, str])
     assert_type(scorer.encode(SEVERAL), EncodedTexts)
-    assert_type(scorer.pairwise(CANDIDATES, scorer.encode(REFERENCES)).best_reference, NDArray[np.int64])
+    assert_type(
+        scorer.pairwise(CANDIDATES, scorer.encode(REFERENCES)).best_reference, NDArray[np.int64]
+    )
     assert_type(scorer.stream([("a", "b")]), Generator[Score, None, None])
     assert_type(scorer.signature, Signature)
     with scorer.with_idf(True, REFERENCES) as weighted, scorer.with_rescaling("en") as rescaled:
@@ -63,7 +67,9 @@ def fetch() -> Path:
 def load(bundle: Path) -> BERTScorer:
     bertscore_onnx.nothing  # type: ignore[attr-defined]  # noqa: B018
     BERTScorer(bundle, long_text="cut")  # type: ignore[arg-type]
-    return BERTScorer(bundle, 17, 64, 4, False, {7: 0.5}, device="cpu", long_text="window", max_length=128)
+    return BERTScorer(
+        bundle, 17, 64, 4, False, {7: 0.5}, device="cpu", long_text="window", max_length=128
+    )
 
 
 async def serve(batcher: MicroBatcher) -> Scores:

@@ -1,6 +1,8 @@
-"""The server runs in a very strict container, made with Linux namespaces, as `examples/Dockerfile` intends.
+"""The server runs in a very strict container, made with Linux namespaces, as `examples/Dockerfile`
+intends.
 
-Its root can only be read, it has no home and no user by that number, one CPU, and the server is PID 1.
+Its root can only be read, it has no home and no user by that number, one CPU, and the server is PID
+1.
 """
 
 import json
@@ -46,7 +48,9 @@ mount -t proc -o ro proc "$root/proc"
 mount -o remount,ro "$root"
 exec chroot --userspec=%s --groups= "$root" "$@"
 """
-"""Takes a folder to make a root of, pairs of a path and its name in there, `--`, and the command."""
+"""Takes a folder to make a root of, pairs of a path and its name in there, `--`, and the
+command.
+"""
 
 
 RULES = {
@@ -67,7 +71,9 @@ FORBIDDEN = r"ADD |ENV .*(KEY|SECRET|TOKEN)|USER (root|0)\b|RUN .*\bsudo\b|FROM 
 
 def instruction(name: str) -> list[str]:
     """Return the words of an instruction of the Dockerfile in its exec form."""
-    found = re.search(rf"^{name} .*?(\[.*\])$", DOCKERFILE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    found = re.search(
+        rf"^{name} .*?(\[.*\])$", DOCKERFILE.read_text(encoding="utf-8"), flags=re.MULTILINE
+    )
     assert found, name
     words: list[str] = json.loads(found[1])
     return words
@@ -75,11 +81,27 @@ def instruction(name: str) -> list[str]:
 
 def contained(root: Path, bundle: Path, keys: Path, *command: str | Path) -> list[str]:
     """Return the command that runs another one in a container."""
-    folders = [*filter(os.path.isdir, SYSTEM), os.path.realpath(sys.base_prefix), os.path.realpath(sys.prefix), ROOT]
+    folders = [
+        *filter(os.path.isdir, SYSTEM),
+        os.path.realpath(sys.base_prefix),
+        os.path.realpath(sys.prefix),
+        ROOT,
+    ]
     mounts = [(folder, folder) for folder in folders] + [(bundle, "/bundle"), (keys, "/keys.txt")]
     variables = ["PATH=/usr/bin:/bin", f"PYTHONPATH={ROOT}:{ROOT / 'models'}"]
     words = [
-        *("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", CONTAIN % USER, "sh", root),
+        *(
+            "unshare",
+            "--mount",
+            "--pid",
+            "--fork",
+            "--kill-child",
+            "sh",
+            "-c",
+            CONTAIN % USER,
+            "sh",
+            root,
+        ),
         *(path for mount in mounts for path in mount),
         *("--", "/usr/bin/env", "-i", *variables, "taskset", "-c", "0", *command),
     ]
@@ -102,7 +124,10 @@ class Container:
     def pids(self) -> list[int]:
         """The outer number of PID 1, or nothing after its end."""
         pid = self._outer.pid
-        return [int(number) for number in Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()]
+        return [
+            int(number)
+            for number in Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()
+        ]
 
     def await_port(self) -> int:
         until = time.monotonic() + GUARD
@@ -147,7 +172,9 @@ def start(tmp_path, minilm_bundle):
     root.mkdir()
     keys.write_text(KEY + "\n", encoding="utf-8")
     try:
-        subprocess.run(contained(root, minilm_bundle, keys, "true"), check=True, capture_output=True)
+        subprocess.run(
+            contained(root, minilm_bundle, keys, "true"), check=True, capture_output=True
+        )
     except (OSError, subprocess.CalledProcessError) as error:
         pytest.skip(f"this user may make no namespaces here: {error}")
 
@@ -171,7 +198,9 @@ def test_it_serves_in_little_memory_and_ends_with_0(start, minilm_bundle):
         headers = {"Authorization": f"Bearer {KEY}"}
         texts = [" ".join([f"word {number}"] * 40) for number in range(96)]
         pairs = [{"candidate": text, "reference": text[10:]} for text in texts]
-        answer = httpx.post(f"{url}/v1/score", json={"pairs": pairs}, headers=headers, timeout=GUARD)
+        answer = httpx.post(
+            f"{url}/v1/score", json={"pairs": pairs}, headers=headers, timeout=GUARD
+        )
         assert answer.status_code == 200
         weights = sum(file.stat().st_size for file in minilm_bundle.iterdir())
         assert container.peak_memory() <= weights + MEMORY
@@ -194,21 +223,37 @@ def test_the_check_of_its_health_reads_the_port_that_it_serves():
 
 
 def test_the_dockerfile_follows_the_rules():
-    lines = [line for line in DOCKERFILE.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"]
-    assert [rule for rule, form in RULES.items() if not any(re.match(form, line) for line in lines)] == []
+    lines = [
+        line
+        for line in DOCKERFILE.read_text(encoding="utf-8").splitlines()
+        if line and line[0] != "#"
+    ]
+    assert [
+        rule for rule, form in RULES.items() if not any(re.match(form, line) for line in lines)
+    ] == []
     assert [line for line in lines if re.match(FORBIDDEN, line)] == []
 
 
 def test_its_steps_install_a_server_that_is_healthy(packages, minilm_bundle, tmp_path):
-    """The steps of the image run in a clean folder, in place of its root, with the same Python as these tests."""
-    steps = [line for line in DOCKERFILE.read_text(encoding="utf-8").splitlines() if line.startswith(("COPY", "RUN"))]
+    """The steps of the image run in a clean folder, in place of its root, with the same Python as
+    these tests.
+    """
+    steps = [
+        line
+        for line in DOCKERFILE.read_text(encoding="utf-8").splitlines()
+        if line.startswith(("COPY", "RUN"))
+    ]
     context, root = tmp_path / "context", tmp_path / "root"
     (context / "dist").mkdir(parents=True)
     shutil.copy(next(packages.glob("*.whl")), context / "dist")
     shutil.copy(ROOT / "constraints.txt", context)
     shutil.copytree(minilm_bundle, context / "bundle")
     subprocess.run([sys.executable, "-m", "venv", root / "python"], check=True)
-    variables = {name: value for name, value in os.environ.items() if not name.startswith(("BERTSCORE", "PYTHON"))}
+    variables = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("BERTSCORE", "PYTHON"))
+    }
     variables["PATH"] = f"{root / 'python' / 'bin'}:/usr/bin:/bin"
     variables["PIP_COMPILE"] = "0"  # bytecode takes half of the time of installing
 
@@ -229,14 +274,20 @@ def test_its_steps_install_a_server_that_is_healthy(packages, minilm_bundle, tmp
         "0.0.0.0": "127.0.0.1",  # noqa: S104
         "8080": str(port := free_port()),
     }
-    serve = [str(words.get(word, word)) for word in [*instruction("ENTRYPOINT"), *instruction("CMD")]]
+    serve = [
+        str(words.get(word, word)) for word in [*instruction("ENTRYPOINT"), *instruction("CMD")]
+    ]
     with (tmp_path / "log").open("w") as log:
-        server = subprocess.Popen([root / "python" / "bin" / serve[0], *serve[1:]], env=variables, cwd="/", stderr=log)
+        server = subprocess.Popen(
+            [root / "python" / "bin" / serve[0], *serve[1:]], env=variables, cwd="/", stderr=log
+        )
     try:
         _, *check = instruction("HEALTHCHECK")
         check[-1] = check[-1].replace("8080", str(port))
         until = time.monotonic() + GUARD
-        while subprocess.run([root / "python" / "bin" / "python", *check], capture_output=True).returncode:
+        while subprocess.run(
+            [root / "python" / "bin" / "python", *check], capture_output=True
+        ).returncode:
             assert server.poll() is None, (tmp_path / "log").read_text(encoding="utf-8")
             assert time.monotonic() < until
             threading.Event().wait(0.2)

@@ -30,7 +30,11 @@ RIGHTS = {
     ("release.yml", "attest"): {"attestations": "write", "id-token": "write"},
     ("release.yml", "publish"): {"id-token": "write"},
     ("release.yml", "publish-sbom"): {"contents": "write"},
-    ("scorecard.yml", "analyze"): {"contents": "read", "id-token": "write", "security-events": "write"},
+    ("scorecard.yml", "analyze"): {
+        "contents": "read",
+        "id-token": "write",
+        "security-events": "write",
+    },
     ("site.yml", "deploy"): {"pages": "write", "id-token": "write"},
 }
 """Of the jobs that may do more than read the repository."""
@@ -46,13 +50,20 @@ def metadata(wheel: Path) -> Message:
 def test_the_packages_pass_the_check_of_an_upload(packages):
     files = [file for kind in ("*.whl", "*.tar.gz") for file in packages.glob(kind)]
     assert len(files) == 2
-    done = subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *files], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "twine", "check", "--strict", *files], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_pythons_of_the_workflow_are_named(metadata):
-    named = re.findall(r"Python :: (3\.\d+)\n", "".join(f"{line}\n" for line in metadata.get_all("Classifier", [])))
-    tested = re.search(r"python: \[(.*)\]", (ROOT / ".github" / "workflows" / "test.yml").read_text(encoding="utf-8"))
+    named = re.findall(
+        r"Python :: (3\.\d+)\n", "".join(f"{line}\n" for line in metadata.get_all("Classifier", []))
+    )
+    tested = re.search(
+        r"python: \[(.*)\]",
+        (ROOT / ".github" / "workflows" / "test.yml").read_text(encoding="utf-8"),
+    )
     assert tested
     assert named == re.findall(r"3\.\d+", tested[1])
 
@@ -66,7 +77,9 @@ def test_addresses_are_those_of_the_repository_that_builds(metadata):
 def test_a_build_elsewhere_names_no_address(tmp_path):
     environment = {name: value for name, value in os.environ.items() if name != "GITHUB_REPOSITORY"}
     command = [sys.executable, "-m", "hatchling", "metadata"]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
     assert '"urls"' not in done.stdout
     assert "](docs/tutorial.md)" in done.stdout
 
@@ -74,7 +87,14 @@ def test_a_build_elsewhere_names_no_address(tmp_path):
 def test_the_source_holds_what_builds_and_documents_it(packages):
     with tarfile.open(next(packages.glob("*.tar.gz"))) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {"hatch_build.py", "Makefile", "SECURITY.md", "CITATION.cff", "docs/conf.py", "tests/conftest.py"} <= names
+    assert {
+        "hatch_build.py",
+        "Makefile",
+        "SECURITY.md",
+        "CITATION.cff",
+        "docs/conf.py",
+        "tests/conftest.py",
+    } <= names
 
 
 def test_the_citation_names_this_version():
@@ -91,7 +111,9 @@ def test_the_record_of_an_archive_agrees_with_the_citation():
         citation["type"],
     )
     assert record["keywords"] == citation["keywords"]
-    assert [one["name"] for one in record["creators"]] == [one["name"] for one in citation["authors"]]
+    assert [one["name"] for one in record["creators"]] == [
+        one["name"] for one in citation["authors"]
+    ]
     [paper] = citation["references"]
     [related] = record["related_identifiers"]
     assert related["identifier"].removeprefix("arXiv:") == paper["url"].rpartition("/")[2]
@@ -99,7 +121,14 @@ def test_the_record_of_an_archive_agrees_with_the_citation():
 
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_a_file_has_the_form_of_its_schema(name):
-    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{name}", *SCHEMAS[name]]
+    command = [
+        sys.executable,
+        "-m",
+        "check_jsonschema",
+        "--builtin-schema",
+        f"vendor.{name}",
+        *SCHEMAS[name],
+    ]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
 
@@ -108,7 +137,9 @@ def test_a_file_has_the_form_of_its_schema(name):
 def test_commands_of_workflows_name_what_is_here(file):
     text = file.read_text(encoding="utf-8")
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert [name for name in re.findall(r"run: make (\S+)", text) if f"\n{name}:" not in makefile] == []
+    assert [
+        name for name in re.findall(r"run: make (\S+)", text) if f"\n{name}:" not in makefile
+    ] == []
     assert [name for name in re.findall(r"tests/[\w/.]+", text) if not (ROOT / name).exists()] == []
 
 
@@ -125,14 +156,23 @@ def test_jobs_have_few_rights_and_an_end(file):
 def test_actions_are_pinned_by_hash(file):
     lines = re.findall(r"uses: (.*)", file.read_text(encoding="utf-8"))
     assert lines
-    assert [line for line in lines if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line)] == []
+    assert [
+        line for line in lines if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line)
+    ] == []
 
 
 @each_workflow
 def test_checkouts_keep_no_credentials(file):
     jobs = yaml.safe_load(file.read_text(encoding="utf-8"))["jobs"].values()
-    checkouts = [step for job in jobs for step in job["steps"] if step.get("uses", "").startswith("actions/checkout@")]
-    assert [step for step in checkouts if step.get("with", {}).get("persist-credentials") is not False] == []
+    checkouts = [
+        step
+        for job in jobs
+        for step in job["steps"]
+        if step.get("uses", "").startswith("actions/checkout@")
+    ]
+    assert [
+        step for step in checkouts if step.get("with", {}).get("persist-credentials") is not False
+    ] == []
 
 
 def test_releases_are_published_without_a_stored_secret():

@@ -17,17 +17,29 @@ def entry(kind, architecture, code):
 
 
 def library():
-    """Return a library with two containers of kernels, its section of kernels, and what is left of it for 90."""
+    """Return a library with two containers of kernels, its section of kernels, and what is left of
+    it for 90.
+    """
 
     def content(kernels):
         containers = [kernels[:3], kernels[3:]]
-        parts = [struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(b"".join(part))) + b"".join(part) for part in containers]
+        parts = [
+            struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(b"".join(part))) + b"".join(part)
+            for part in containers
+        ]
         return b"before--" + (bytes(16)).join(parts) + bytes(8) + b"after"
 
-    kernels = [(CODE, 80, b"eighty.."), (CODE, 90, b"ninety.."), (ASSEMBLY, 90, b"text"), (CODE, 90, b"more")]
+    kernels = [
+        (CODE, 80, b"eighty.."),
+        (CODE, 90, b"ninety.."),
+        (ASSEMBLY, 90, b"text"),
+        (CODE, 90, b"more"),
+    ]
     whole = content([entry(*kernel) for kernel in kernels])
     kept = [code if (kind, of) == (CODE, 90) else bytes(len(code)) for kind, of, code in kernels]
-    rest = content([entry(kind, of, code) for (kind, of, _), code in zip(kernels, kept, strict=True)])
+    rest = content(
+        [entry(kind, of, code) for (kind, of, _), code in zip(kernels, kept, strict=True)]
+    )
     return whole, slice(8, len(whole) - len(b"after")), rest
 
 
@@ -52,5 +64,9 @@ def test_the_archive_has_the_library_the_packages_and_a_setup(tmp_path, monkeypa
     with tarfile.open(tmp_path / "site.tar.xz") as archive:
         names = archive.getnames()
         assert archive.extractfile(f"site/{pack_for_gpu.KERNELS}").read() == rest
-    assert {"site/bertscore_onnx/matching/greedy.onnx", "site/benchmarks/gpu.py", "site/harness/gpu.py"} <= {*names}
+    assert {
+        "site/bertscore_onnx/matching/greedy.onnx",
+        "site/benchmarks/gpu.py",
+        "site/harness/gpu.py",
+    } <= {*names}
     assert "site.tar.xz" in (tmp_path / "setup.sh").read_text(encoding="utf-8")

@@ -26,17 +26,22 @@ def built(wheel, packages) -> tuple[Files, Files]:
 
 @pytest.fixture
 def changed(built, wheel, packages, tmp_path) -> Callable[..., list[str]]:
-    """Returns a function that changes the files of both packages, and returns the faults that are then found."""
+    """Returns a function that changes the files of both packages, and returns the faults that are
+    then found.
+    """
     [source] = packages.glob("*.tar.gz")
 
-    def change(in_wheel: Callable[[Files], object] = dict, in_source: Callable[[Files], object] = dict) -> list[str]:
+    def change(
+        in_wheel: Callable[[Files], object] = dict, in_source: Callable[[Files], object] = dict
+    ) -> list[str]:
         files, sources = map(dict, built)
         in_wheel(files)
         with zipfile.ZipFile(tmp_path / wheel.name, "w") as archive:
             for name, content in files.items():
                 archive.writestr(name, content)
         in_source(sources)
-        with tarfile.open(tmp_path / source.name, "w") as archive:  # without compression, which takes half a second
+        # without compression, which takes half a second
+        with tarfile.open(tmp_path / source.name, "w") as archive:
             for name, content in sources.items():
                 member = tarfile.TarInfo(f"{source.name.removesuffix('.tar.gz')}/{name}")
                 member.size = len(content)
@@ -73,12 +78,21 @@ def test_the_packages_have_no_fault(wheel, packages):
 
 WHEEL_CHANGES = {
     "no licence": (remove(f"{INFO}/licenses/LICENSE"), "licenses/LICENSE is missing"),
-    "no notice of the tables": (remove("bertscore_onnx_models/SOURCES.md"), "SOURCES.md is missing"),
+    "no notice of the tables": (
+        remove("bertscore_onnx_models/SOURCES.md"),
+        "SOURCES.md is missing",
+    ),
     "no metadata": (remove(METADATA), "METADATA is missing"),
     "no command": (remove(f"{INFO}/entry_points.txt"), "the command bertscore-onnx is missing"),
     "a folder of tests": (add("tests/conftest.py"), "tests/conftest.py does not belong here"),
-    "a test beside a module": (add("bertscore_onnx/test_scorer.py"), "test_scorer.py does not belong here"),
-    "bytecode": (add("bertscore_onnx/__pycache__/scorer.cpython-311.pyc"), ".pyc does not belong here"),
+    "a test beside a module": (
+        add("bertscore_onnx/test_scorer.py"),
+        "test_scorer.py does not belong here",
+    ),
+    "bytecode": (
+        add("bertscore_onnx/__pycache__/scorer.cpython-311.pyc"),
+        ".pyc does not belong here",
+    ),
     "a hidden file": (add("bertscore_onnx/.env"), ".env does not belong here"),
     "another package": (add("examples/demo.py"), "examples/demo.py does not belong here"),
     "a path of a machine": (add("bertscore_onnx/made.txt", HOME.encode()), HOME),
@@ -112,11 +126,31 @@ METADATA_CHANGES = {
         "docs/tutorial.md",
         "'docs/tutorial.md' leads nowhere",
     ),
-    "a link to a file that is not there": ("blob/main/docs/tutorial.md", "blob/main/docs/absent.md", "absent.md"),
-    "an export without an upper bound": ("transformers<6,>=4.57", "transformers>=4.57", "cuts graphs"),
-    "a hub without an upper bound": ("huggingface-hub<3,>=0.34.4", "huggingface-hub>=0.34.4", "HTTP client"),
-    "a dependency without a lower bound": ("msgspec>=0.19", "msgspec", "msgspec has no lower bound"),
-    "a bounded dependency under another name": ("sacrebleu<3", "sacrebleu2<3", "sacrebleu, which needs"),
+    "a link to a file that is not there": (
+        "blob/main/docs/tutorial.md",
+        "blob/main/docs/absent.md",
+        "absent.md",
+    ),
+    "an export without an upper bound": (
+        "transformers<6,>=4.57",
+        "transformers>=4.57",
+        "cuts graphs",
+    ),
+    "a hub without an upper bound": (
+        "huggingface-hub<3,>=0.34.4",
+        "huggingface-hub>=0.34.4",
+        "HTTP client",
+    ),
+    "a dependency without a lower bound": (
+        "msgspec>=0.19",
+        "msgspec",
+        "msgspec has no lower bound",
+    ),
+    "a bounded dependency under another name": (
+        "sacrebleu<3",
+        "sacrebleu2<3",
+        "sacrebleu, which needs",
+    ),
     "an address without TLS": ("Repository, https", "Repository, http", "not an https address"),
     "no licence expression": ("License-Expression: MIT\n", "", "no License-Expression"),
     "no Python": ("Requires-Python: >=3.11\n", "", "no Requires-Python"),
@@ -141,5 +175,9 @@ SOURCE_CHANGES = {
 @pytest.mark.parametrize("name", SOURCE_CHANGES)
 def test_a_fault_of_the_source_is_found(changed, name):
     change, fault = SOURCE_CHANGES[name]
-    [found] = [one for one in changed(in_source=change) if one.startswith(f"bertscore_onnx-{__version__}.tar.gz: ")]
+    [found] = [
+        one
+        for one in changed(in_source=change)
+        if one.startswith(f"bertscore_onnx-{__version__}.tar.gz: ")
+    ]
     assert fault in found

@@ -1,4 +1,6 @@
-"""The wheel with the extra `cpu` alone is enough to score, in an environment that has no framework to import."""
+"""The wheel with the extra `cpu` alone is enough to score, in an environment that has no framework
+to import.
+"""
 
 import json
 import os
@@ -25,8 +27,12 @@ print(json.dumps([float(scores.F[0]), sorted(sys.modules)]))
 
 
 def run(*command: str | Path) -> str:
-    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "MYPYPATH")}
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, cwd="/", env=environment)
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "MYPYPATH")
+    }
+    done = subprocess.run(
+        [str(part) for part in command], capture_output=True, text=True, cwd="/", env=environment
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -44,18 +50,33 @@ def test_a_bundle_scores_without_any_framework(environment, minilm_bundle):
 
 
 def test_no_framework_is_installed(environment):
-    code = f"import importlib.util as u, json; print(json.dumps([n for n in {FRAMEWORKS} if u.find_spec(n)]))"
+    code = (
+        f"import importlib.util as u, json; print(json.dumps([n for n in {FRAMEWORKS} if "
+        "u.find_spec(n)]))"
+    )
     assert json.loads(run(python_of(environment), "-c", code)) == []
 
 
 def test_a_users_code_passes_mypy(environment_of, tmp_path):
-    sample = shutil.copy(SAMPLE, tmp_path)  # away from the packages' sources, which mypy would find first
-    options = ["--strict", "--config-file=", "--python-version", VERSIONS[0], "--cache-dir", tmp_path / "cache"]
+    # away from the packages' sources, which mypy would find first
+    sample = shutil.copy(SAMPLE, tmp_path)
+    options = [
+        "--strict",
+        "--config-file=",
+        "--python-version",
+        VERSIONS[0],
+        "--cache-dir",
+        tmp_path / "cache",
+    ]
     python = python_of(environment_of(VERSIONS[0]))
-    assert "Success" in run(sys.executable, "-m", "mypy", *options, "--python-executable", python, sample)
+    assert "Success" in run(
+        sys.executable, "-m", "mypy", *options, "--python-executable", python, sample
+    )
 
 
-@pytest.mark.parametrize("file", ["page/index.html", "page/style.css", "page/script.js", "openapi.json"])
+@pytest.mark.parametrize(
+    "file", ["page/index.html", "page/style.css", "page/script.js", "openapi.json"]
+)
 def test_the_data_of_the_server_is_in_the_wheel(wheel, file):
     assert f"bertscore_onnx_service/http/{file}" in zipfile.ZipFile(wheel).namelist()
 
@@ -63,4 +84,5 @@ def test_the_data_of_the_server_is_in_the_wheel(wheel, file):
 def test_the_environment_stays_small(environment_of):
     environment = environment_of(VERSIONS[0])
     files = [file for file in environment.rglob("*") if file.is_file() and not file.is_symlink()]
-    assert sum(file.stat().st_size for file in files if file.suffix != ".pyc") <= 199e6  # bytecode adds 38 MB
+    # bytecode adds 38 MB
+    assert sum(file.stat().st_size for file in files if file.suffix != ".pyc") <= 199e6

@@ -1,4 +1,6 @@
-"""The oracle: bert-score 0.3.13 itself, run live on the same weights and texts, one pair a batch."""
+"""The oracle: bert-score 0.3.13 itself, run live on the same weights and texts, one pair a
+batch.
+"""
 
 import pytest
 import transformers
@@ -14,9 +16,13 @@ def peer_of():
 
     def make(model, num_layers, **options):
         if options:
-            return bert_score.BERTScorer(str(model), num_layers=num_layers, device="cpu", nthreads=0, **options)
+            return bert_score.BERTScorer(
+                str(model), num_layers=num_layers, device="cpu", nthreads=0, **options
+            )
         if (model, num_layers) not in scorers:
-            scorers[model, num_layers] = bert_score.BERTScorer(str(model), num_layers=num_layers, device="cpu")
+            scorers[model, num_layers] = bert_score.BERTScorer(
+                str(model), num_layers=num_layers, device="cpu"
+            )
         return scorers[model, num_layers]
 
     return make

@@ -1,4 +1,6 @@
-"""The catalogue's layers, default models and baselines are those of the bert-score that is installed beside us."""
+"""The catalogue's layers, default models and baselines are those of the bert-score that is
+installed beside us.
+"""
 
 import csv
 from importlib.resources import files
@@ -24,7 +26,9 @@ def oracle_baselines(oracle):
     tables = {}
     for path in folder.rglob("*.tsv"):
         language, _, model = path.relative_to(folder).with_suffix("").as_posix().partition("/")
-        tables[language, model] = list(csv.reader(path.read_text(encoding="utf-8").splitlines()))[1:]
+        tables[language, model] = list(csv.reader(path.read_text(encoding="utf-8").splitlines()))[
+            1:
+        ]
     return tables
 
 
@@ -42,7 +46,11 @@ def test_language_defaults_equal_bert_score(oracle):
 
 def test_baseline_files_are_those_of_bert_score(oracle_baselines):
     folder = Path(str(files("bertscore_onnx_models").joinpath("baselines")))
-    ours = {path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*") if path.is_file()}
+    ours = {
+        path.relative_to(folder).with_suffix("").as_posix()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
     assert len(ours) == 72
     assert ours == {f"{language}/{model}" for language, model in oracle_baselines}
 

@@ -12,8 +12,12 @@ pytestmark = KNOWN_WARNINGS
 def test_counts_are_those_of_bert_score(tiny_model, tiny_bundle):
     from bert_score.utils import get_idf_dict
 
-    texts = [text for pair in [*EDGE_CASE_PAIRS, *ORDINARY_PAIRS, *ORDINARY_PAIRS[:3]] for text in pair]
-    expected = get_idf_dict(texts, AutoTokenizer.from_pretrained(tiny_model, use_fast=False), nthreads=0)
+    texts = [
+        text for pair in [*EDGE_CASE_PAIRS, *ORDINARY_PAIRS, *ORDINARY_PAIRS[:3]] for text in pair
+    ]
+    expected = get_idf_dict(
+        texts, AutoTokenizer.from_pretrained(tiny_model, use_fast=False), nthreads=0
+    )
     counts = sum(count_documents(texts[start::7], tiny_bundle) for start in range(7))
     assert counts.tokens.tolist() == sorted(expected)
     smoothed = {

@@ -7,18 +7,28 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.baselines import compute_baseline
 from bertscore_onnx.scoring.pipeline import Pipeline
 from tests.support.bundles import exported
-from tests.support.parity import EDGE_CASE_PAIRS, KNOWN_WARNINGS, ORDINARY_PAIRS, SEVERAL_REFERENCES, assert_same_scores
+from tests.support.parity import (
+    EDGE_CASE_PAIRS,
+    KNOWN_WARNINGS,
+    ORDINARY_PAIRS,
+    SEVERAL_REFERENCES,
+    assert_same_scores,
+)
 
 pytestmark = KNOWN_WARNINGS
 
 LAYERS = [pytest.param(0, marks=pytest.mark.full), 4, pytest.param(6, marks=pytest.mark.full)]
-"""The embeddings alone, one of the layers, and the last one; of the bundle of all layers each is compared."""
+"""The embeddings alone, one of the layers, and the last one; of the bundle of all layers each is
+compared.
+"""
 
 EDGE_CANDIDATES, EDGE_REFERENCES = map(list, zip(*EDGE_CASE_PAIRS, strict=True))
 PAIRS = [*EDGE_CASE_PAIRS, *ORDINARY_PAIRS]
 CANDIDATES, REFERENCES = map(list, zip(*PAIRS, strict=True))
 MULTI_CANDIDATES, MULTI_REFERENCES = map(list, zip(*SEVERAL_REFERENCES, strict=True))
-SOME_CANDIDATES, SOME_REFERENCES = map(list, zip(*EDGE_CASE_PAIRS[:12], *ORDINARY_PAIRS[:8], strict=True))
+SOME_CANDIDATES, SOME_REFERENCES = map(
+    list, zip(*EDGE_CASE_PAIRS[:12], *ORDINARY_PAIRS[:8], strict=True)
+)
 
 
 @pytest.fixture(scope="module", params=LAYERS)
@@ -88,7 +98,9 @@ def test_several_references(scorer, peer):
         assert_same_scores(scorer.score(MULTI_CANDIDATES, references), theirs)
 
 
-def test_idf_and_a_baseline_in_several_chunks(bundle, layer, minilm, peer_of, baseline_path, chunks):
+def test_idf_and_a_baseline_in_several_chunks(
+    bundle, layer, minilm, peer_of, baseline_path, chunks
+):
     rescaling = {"rescale_with_baseline": True, "baseline_path": str(baseline_path)}
     peer = peer_of(minilm, layer, idf=True, idf_sents=EDGE_REFERENCES, lang="en", **rescaling)
     with BERTScorer(bundle, idf=True, **rescaling) as scorer:
@@ -100,15 +112,21 @@ def test_idf_and_a_baseline_in_several_chunks(bundle, layer, minilm, peer_of, ba
 
 def assert_same_rescaled_scores(ours, theirs, baselines):
     """Undo the rescaling: near a baseline of 1 it magnifies the last digit of both alike."""
-    raw = [array * (1 - baseline) + baseline for array, baseline in zip(ours, baselines, strict=True)]
-    peer_raw = [array * (1 - float(b)) + float(b) for array, b in zip(theirs, baselines, strict=True)]
+    raw = [
+        array * (1 - baseline) + baseline for array, baseline in zip(ours, baselines, strict=True)
+    ]
+    peer_raw = [
+        array * (1 - float(b)) + float(b) for array, b in zip(theirs, baselines, strict=True)
+    ]
     assert_same_scores(raw, peer_raw)
 
 
 def test_the_fast_tokenizer(minilm, minilm_scoring_bundle, peer_of):
     peer = peer_of(minilm, 4, use_fast_tokenizer=True)
     for options in ({}, {"max_length": 7}):
-        peer._tokenizer.model_max_length = options.get("max_length", peer._tokenizer.model_max_length)
+        peer._tokenizer.model_max_length = options.get(
+            "max_length", peer._tokenizer.model_max_length
+        )
         with BERTScorer(minilm_scoring_bundle, **options) as scorer:
             ours = scorer.score(EDGE_CANDIDATES, EDGE_REFERENCES)
         assert_same_scores(ours, peer.score(EDGE_CANDIDATES, EDGE_REFERENCES, batch_size=1))
@@ -135,14 +153,22 @@ def test_every_layer_is_scored(of_all_layers, minilm, peer_of):
 
 
 def test_every_layer_is_rescaled_by_its_own_baseline(of_all_layers, minilm, peer_of, baseline_path):
-    peer = peer_of(minilm, 6, all_layers=True, lang="en", rescale_with_baseline=True, baseline_path=str(baseline_path))
+    peer = peer_of(
+        minilm,
+        6,
+        all_layers=True,
+        lang="en",
+        rescale_with_baseline=True,
+        baseline_path=str(baseline_path),
+    )
     with of_all_layers.with_rescaling(baseline_path=baseline_path) as scorer:
         ours = scorer.score(SOME_CANDIDATES[4:], SOME_REFERENCES[4:])
     assert_same_layers(ours, peer.score(SOME_CANDIDATES[4:], SOME_REFERENCES[4:], batch_size=1))
 
 
 def bert_scores_baseline(peer, texts, seed):
-    """Draw pairs as `get_rescale_baseline.py` does, and return the means of P, R and F, (layers, 3).
+    """Draw pairs as `get_rescale_baseline.py` does, and return the means of P, R and F, (layers,
+    3).
 
     One pair a batch: in a larger one padding wins where all similarities of a token are negative.
     """
@@ -158,7 +184,9 @@ def test_every_layer_has_bert_scores_baseline(of_all_layers, minilm, peer_of):
     texts = [text for pair in ORDINARY_PAIRS for text in pair] * 2
     texts += ["a text that has far too many words " * 5, "  one in white space  "]
     measured = compute_baseline(of_all_layers, texts, seed=12345)
-    ours = np.array([(layer.mean.precision, layer.mean.recall, layer.mean.f1) for layer in measured.layers])
+    ours = np.array(
+        [(layer.mean.precision, layer.mean.recall, layer.mean.f1) for layer in measured.layers]
+    )
     assert measured.num_pairs > 20
     theirs = bert_scores_baseline(peer_of(minilm, 6, all_layers=True), texts, 12345)
     assert np.abs(ours - theirs).max() <= 1e-5

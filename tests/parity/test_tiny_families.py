@@ -1,8 +1,9 @@
 """On a tiny random model of each family, every score equals bert-score's within 1e-5.
 
-Exported with the slow tokenizer, or with the fast one if there is no other, and scored on texts that are empty, full of
-special tokens, or too long. Texts are left out if bert-score gets their emptiness wrong: it takes any two ids for an
-empty text, and if special tokens have a weight it sets P and R to 0, but leaves F.
+Exported with the slow tokenizer, or with the fast one if there is no other, and scored on texts
+that are empty, full of special tokens, or too long. Texts are left out if bert-score gets their
+emptiness wrong: it takes any two ids for an empty text, and if special tokens have a weight it sets
+P and R to 0, but leaves F.
 """
 
 import re
@@ -41,7 +42,9 @@ WITH_FINAL_NORM = (
 PAIRS = [*EDGE_CASE_PAIRS, *ORDINARY_PAIRS[:10]]
 
 REDUCED_TOLERANCE = 2e-4
-"""In fp16 and int8 a graph rounds otherwise in a batch of another shape; by up to 1e-4 in int8, 7e-5 in fp16."""
+"""In fp16 and int8 a graph rounds otherwise in a batch of another shape; by up to 1e-4 in int8,
+7e-5 in fp16.
+"""
 
 
 @pytest.fixture(scope="module", params=each_family(TINY_MODELS, quick=EVERY_INPUT))
@@ -85,7 +88,9 @@ def token_ids(bundle):
 
 @pytest.fixture
 def peer(model, num_layers, peer_of, monkeypatch):
-    """Return a function that makes bert-score's scorer; it looks for SqueezeBERT's layers under another name."""
+    """Return a function that makes bert-score's scorer; it looks for SqueezeBERT's layers under
+    another name.
+    """
     if model.name == "squeezebert":
 
         def cut(path, layers, all_layers=None):
@@ -116,7 +121,9 @@ def test_lone_surrogates_are_dropped_as_in_the_original(bundle, model):
             "electra",
             "flaubert",
         )
-        expected = sent_encode(original, text if is_dropped else re.sub("[\ud800-\udfff]", "\ufffd", text))
+        expected = sent_encode(
+            original, text if is_dropped else re.sub("[\ud800-\udfff]", "\ufffd", text)
+        )
         [ids], _ = tokenizer([text])
         assert ids.tolist() == expected
 
@@ -136,10 +143,13 @@ def test_scores(bundle, model, peer, comparable, idf, record_property):
 @pytest.mark.parametrize("model", ["modernbert", "qwen3-embedding", "t5"], indirect=True)
 def test_idf_counts_empty_references_as_documents_without_ids(bundle, model, peer):
     candidates, references = (
-        [*side, *more] for side, more in zip(zip(*ORDINARY_PAIRS[:8], strict=True), ("ab", ["", " "]), strict=True)
+        [*side, *more]
+        for side, more in zip(zip(*ORDINARY_PAIRS[:8], strict=True), ("ab", ["", " "]), strict=True)
     )
     options = {"use_fast_tokenizer": True} if model.name in FAST else {}
-    theirs = peer(idf=True, idf_sents=references, **options).score(candidates[:8], references[:8], batch_size=1)
+    theirs = peer(idf=True, idf_sents=references, **options).score(
+        candidates[:8], references[:8], batch_size=1
+    )
     with BERTScorer(bundle, idf=True) as scorer:
         ours = scorer.score(candidates, references)
         encoded = scorer.score(candidates, scorer.encode(references))
@@ -150,7 +160,9 @@ def test_idf_counts_empty_references_as_documents_without_ids(bundle, model, pee
 
 
 @pytest.mark.parametrize("idf", [False, True])
-def test_scores_of_the_scoring_graph_are_those_of_the_scorer(bundle, token_ids, idf, record_property):
+def test_scores_of_the_scoring_graph_are_those_of_the_scorer(
+    bundle, token_ids, idf, record_property
+):
     with BERTScorer(bundle, idf=idf) as scorer:
         expected = np.stack(scorer.score(*zip(*PAIRS, strict=True)))
     graph, manifest = PlainSession(bundle), read_manifest(bundle)
@@ -158,13 +170,17 @@ def test_scores_of_the_scoring_graph_are_those_of_the_scorer(bundle, token_ids, 
     if idf:
         options["weights"] = idf_of(without_stand_ins(token_ids[1], manifest), manifest.vocab_size)
     together = graph.run(*token_ids, padding=3, **options)
-    alone = [graph.run([candidate], [reference], **options) for candidate, reference in zip(*token_ids, strict=True)]
+    alone = [
+        graph.run([candidate], [reference], **options)
+        for candidate, reference in zip(*token_ids, strict=True)
+    ]
     for scores in (together, np.concatenate(alone, axis=1)):
         record_property("scoring_graph_difference", float(np.abs(scores - expected).max()))
         assert np.abs(scores - expected).max() <= 1e-6
 
 
-@pytest.mark.filterwarnings("ignore:This sequence already has </s>:UserWarning")  # transformers, of such a text in T5
+# transformers, of such a text in T5
+@pytest.mark.filterwarnings("ignore:This sequence already has </s>:UserWarning")
 def test_scores_of_texts_that_are_cut_sooner(bundle, peer, comparable):
     theirs = peer(idf=True)
     theirs._tokenizer.model_max_length = 9
@@ -176,7 +192,9 @@ def test_scores_of_texts_that_are_cut_sooner(bundle, peer, comparable):
 
 @pytest.mark.families
 @pytest.mark.parametrize("precision", ["fp16", "int8"])
-def test_scores_in_reduced_precision(model, bundle, token_ids, precision, tmp_path, record_property):
+def test_scores_in_reduced_precision(
+    model, bundle, token_ids, precision, tmp_path, record_property
+):
     manifest = read_manifest(bundle)
     if precision == "int8" and model.name in WITHOUT_PRODUCTS:
         with pytest.raises(UnsupportedFamilyError, match="int8"):
@@ -201,7 +219,10 @@ def test_an_empty_text_scores_zero_and_one_word_does_not(bundle):
 
 
 @pytest.mark.parametrize(
-    "name", each_family(["t5", "mbart", "megatron-bert", "roberta-prelayernorm", "xlm-roberta-xl"], quick={"t5"})
+    "name",
+    each_family(
+        ["t5", "mbart", "megatron-bert", "roberta-prelayernorm", "xlm-roberta-xl"], quick={"t5"}
+    ),
 )
 def test_each_layer_has_its_final_norm_as_in_bert_score(name, peer_of):
     """bert-score itself, with all layers, applies the norm to the last one alone."""
@@ -221,6 +242,8 @@ def test_layers_without_an_inner_norm_are_those_of_bert_score(name, peer_of):
     mode = "fast" if name in FAST else "slow"
     bundle = exported("all-layers", small, all_layers=True, inner_norm=False, tokenizer_mode=mode)
     assert open_bundle(bundle).manifest.final_norm is False
-    theirs = peer_of(small, 3, all_layers=True, use_fast_tokenizer=mode == "fast").score(*texts, batch_size=1)
+    theirs = peer_of(small, 3, all_layers=True, use_fast_tokenizer=mode == "fast").score(
+        *texts, batch_size=1
+    )
     with BERTScorer(bundle, all_layers=True) as scorer:
         assert np.abs(np.stack(scorer.score(*texts)) - np.stack(theirs)).max() <= 1e-5

@@ -1,7 +1,9 @@
-"""The presets give the scores of the published variants: of their own code, run here, or of their formulas in float64.
+"""The presets give the scores of the published variants: of their own code, run here, or of their
+formulas in float64.
 
-CodeBERTScore is on the package index. Doc-BERTScore is not: the environment variable `BERTSCORE_VARIANTS` names a
-folder with a clone of amazon-science/doc-mt-metrics; without it, its formula alone is tested.
+CodeBERTScore is on the package index. Doc-BERTScore is not: the environment variable
+`BERTSCORE_VARIANTS` names a folder with a clone of amazon-science/doc-mt-metrics; without it, its
+formula alone is tested.
 """
 
 import importlib.util
@@ -29,7 +31,9 @@ NUM_PAIRS = 200
 VARIANTS = os.environ.get("BERTSCORE_VARIANTS")
 
 FULL = pytest.mark.full
-needs_sources = pytest.mark.skipif(not VARIANTS, reason="BERTSCORE_VARIANTS names no folder of their sources")
+needs_sources = pytest.mark.skipif(
+    not VARIANTS, reason="BERTSCORE_VARIANTS names no folder of their sources"
+)
 
 pytestmark = [*KNOWN_WARNINGS, pytest.mark.filterwarnings("ignore:distutils:DeprecationWarning")]
 
@@ -57,7 +61,9 @@ def bundle(model):
 @pytest.fixture(scope="module")
 def fits(model):
     tokenizer = transformers.AutoTokenizer.from_pretrained(model)
-    return lambda *texts: all(len(tokenizer(text)["input_ids"]) <= tokenizer.model_max_length for text in texts)
+    return lambda *texts: all(
+        len(tokenizer(text)["input_ids"]) <= tokenizer.model_max_length for text in texts
+    )
 
 
 # CodeBERTScore
@@ -74,10 +80,16 @@ def snippets(roberta):
         for start in range(0, len(lines) - 6, 7):
             before, reference = lines[start : start + 2], lines[start + 2 : start + 4]
             candidate = [reference[0].replace("self", "this"), lines[start + 5]]
-            if len(tokenizer("\n".join([*before, *reference, *candidate]))["input_ids"]) <= tokenizer.model_max_length:
+            if (
+                len(tokenizer("\n".join([*before, *reference, *candidate]))["input_ids"])
+                <= tokenizer.model_max_length
+            ):
                 found.append(("\n".join(candidate), "\n".join(reference), *before))
     rng = np.random.default_rng(0)
-    return [list(column) for column in zip(*(found[i] for i in rng.permutation(len(found))[:NUM_PAIRS]), strict=True)]
+    return [
+        list(column)
+        for column in zip(*(found[i] for i in rng.permutation(len(found))[:NUM_PAIRS]), strict=True)
+    ]
 
 
 def code_bert_score_of(model, candidates, references, sources):
@@ -90,7 +102,10 @@ def code_bert_score_of(model, candidates, references, sources):
 
 def of_both_betas(bundle, candidates, references, contexts):
     """Return P, R, F1 and F3 of the preset, (4, pairs)."""
-    with BERTScorer(bundle, matching=CODE) as scorer, BERTScorer(bundle, matching=replace(CODE, beta=3)) as of_f3:
+    with (
+        BERTScorer(bundle, matching=CODE) as scorer,
+        BERTScorer(bundle, matching=replace(CODE, beta=3)) as of_f3,
+    ):
         scores = scorer.score(candidates, references, contexts=contexts)
         return np.stack([*scores, of_f3.score(candidates, references, contexts=contexts).F])
 
@@ -99,9 +114,13 @@ def of_both_betas(bundle, candidates, references, contexts):
 def test_code_bert_score(roberta, roberta_bundle, snippets, num_lines):
     candidates, references, *before = snippets
     assert len(candidates) == NUM_PAIRS
-    contexts = ["\n".join(lines) for lines in zip(*before[:num_lines], strict=True)] if num_lines else None
+    contexts = (
+        ["\n".join(lines) for lines in zip(*before[:num_lines], strict=True)] if num_lines else None
+    )
     theirs = code_bert_score_of(roberta, candidates, references, contexts)
-    np.testing.assert_allclose(of_both_betas(roberta_bundle, candidates, references, contexts), theirs, atol=TOLERANCE)
+    np.testing.assert_allclose(
+        of_both_betas(roberta_bundle, candidates, references, contexts), theirs, atol=TOLERANCE
+    )
 
 
 @pytest.mark.parametrize(
@@ -131,25 +150,35 @@ def test_code_bert_score_of_unusual_texts(roberta, roberta_bundle, candidate, re
 
 
 def test_code_bert_score_keeps_contexts_of_split_characters(roberta, roberta_bundle):
-    """Their loop stops inside of such a character of the context, and so they match the rest of the context too."""
+    """Their loop stops inside of such a character of the context, and so they match the rest of the
+    context too.
+    """
     before, rest, texts = "name = ", "名前", ["return name", "return one"]
     theirs = code_bert_score_of(roberta, texts[:1], texts[1:], [before + rest])[:3, 0]
     with BERTScorer(roberta_bundle, matching=CODE) as scorer:
         ours = np.stack([*scorer.score(texts[:1], texts[1:], contexts=[before + rest])])[:, 0]
     number = len(transformers.AutoTokenizer.from_pretrained(roberta)(before)["input_ids"]) - 1
     sides = [code_side(roberta, f"{before}{rest} \n{text}", number) for text in reversed(texts)]
-    precision, recall, f1 = (float(value) for value in bert_score.utils.greedy_cos_idf(*sides[0], *sides[1]))
+    precision, recall, f1 = (
+        float(value) for value in bert_score.utils.greedy_cos_idf(*sides[0], *sides[1])
+    )
     np.testing.assert_allclose(theirs, [precision, recall, f1], atol=TOLERANCE)
     assert np.abs(theirs - ours).max() > 1e-3
 
 
 def code_side(model, text, num_dropped):
-    """Return the vectors, the mask and the weights of a text, without punctuation and some tokens after the first."""
+    """Return the vectors, the mask and the weights of a text, without punctuation and some tokens
+    after the first.
+    """
     tokenizer = transformers.AutoTokenizer.from_pretrained(model)
     ids = tokenizer(text)["input_ids"]
     kept = [0, *range(num_dropped, len(ids))]
     marks = {*string.punctuation} - {*"+-*/&|~"}
-    kept = [place for place in kept if not {*tokenizer.convert_ids_to_tokens(ids[place]).strip("ĠĊĉ")} <= marks]
+    kept = [
+        place
+        for place in kept
+        if not {*tokenizer.convert_ids_to_tokens(ids[place]).strip("ĠĊĉ")} <= marks
+    ]
     with torch.no_grad():
         vectors = bert_score.utils.get_model(str(model), 2)(torch.tensor([ids]))[0][:, kept]
     weights = [float(ids[place] not in tokenizer.all_special_ids) for place in kept]
@@ -178,14 +207,18 @@ def documents(request, fits):
     for place in range(number, len(SENTENCES) - 1):
         reference, before = SENTENCES[place], SENTENCES[place - number : place]
         candidate = " ".join(reference.split()[::-1][:5] + SENTENCES[place + 1].split()[2:])
-        if fits(" ".join([*before, reference, "x x x x"]), " ".join([*before, candidate, "x x x x"])):
+        if fits(
+            " ".join([*before, reference, "x x x x"]), " ".join([*before, candidate, "x x x x"])
+        ):
             rows.append((candidate, reference, before))
     assert len(rows) >= NUM_PAIRS
     return [list(column) for column in zip(*rows[:NUM_PAIRS], strict=True)]
 
 
 def by_formula(model, candidates, references, contexts, idf=None):
-    """Return P, R and F of bert-score's own matching, (3, pairs), of tokens that weigh nothing in the context."""
+    """Return P, R and F of bert-score's own matching, (3, pairs), of tokens that weigh nothing in
+    the context.
+    """
     tokenizer = transformers.AutoTokenizer.from_pretrained(model)
     network = bert_score.utils.get_model(str(model), 2)
     separator = tokenizer.sep_token_id
@@ -194,8 +227,12 @@ def by_formula(model, candidates, references, contexts, idf=None):
         sides = []
         for text in (reference, candidate):
             ids = tokenizer(f" {tokenizer.sep_token} ".join([*before, text]))["input_ids"]
-            last_separator = max(place for place, token in enumerate(ids[:-1]) if token == separator)
-            weights = [0.0 if token in (tokenizer.cls_token_id, separator) else 1.0 for token in ids]
+            last_separator = max(
+                place for place, token in enumerate(ids[:-1]) if token == separator
+            )
+            weights = [
+                0.0 if token in (tokenizer.cls_token_id, separator) else 1.0 for token in ids
+            ]
             if idf is not None:
                 weights = [idf[token] for token in ids]
             weights[: last_separator + 1] = [0.0] * (last_separator + 1)
@@ -209,7 +246,9 @@ def by_formula(model, candidates, references, contexts, idf=None):
 @pytest.mark.parametrize("idf", [False, True])
 def test_doc_bert_score_by_its_formula(model, bundle, documents, idf):
     candidates, references, contexts = ([*column[:30]] for column in documents)
-    table = bert_score.utils.get_idf_dict(references, transformers.AutoTokenizer.from_pretrained(model), nthreads=0)
+    table = bert_score.utils.get_idf_dict(
+        references, transformers.AutoTokenizer.from_pretrained(model), nthreads=0
+    )
     with BERTScorer(bundle, matching="doc-bert-score", idf=idf) as scorer:
         ours = scorer.score(candidates, references, contexts=contexts)
     expected = by_formula(model, candidates, references, contexts, table if idf else None)
@@ -236,16 +275,30 @@ def test_doc_bert_score(their_sources, model, bundle, documents):
     theirs = their_sources("doc_bert_score", "doc-mt-metrics/bert_score/bert_score/__init__.py")
     separator = transformers.AutoTokenizer.from_pretrained(model).sep_token
     joined = [
-        [f" {separator} ".join([*before, text]) for before, text in zip(contexts, side, strict=True)]
+        [
+            f" {separator} ".join([*before, text])
+            for before, text in zip(contexts, side, strict=True)
+        ]
         for side in (candidates, references)
     ]
-    options = {"model_type": str(model), "num_layers": 2, "device": "cpu", "use_fast_tokenizer": True}
-    plain = np.stack([values.numpy() for values in theirs.BERTScorer(**options).score(*joined, doc=True)])
+    options = {
+        "model_type": str(model),
+        "num_layers": 2,
+        "device": "cpu",
+        "use_fast_tokenizer": True,
+    }
+    plain = np.stack(
+        [values.numpy() for values in theirs.BERTScorer(**options).score(*joined, doc=True)]
+    )
     of_idf = theirs.BERTScorer(**options, idf=True, idf_sents=references).score(*joined, doc=True)
     with BERTScorer(bundle, matching="doc-bert-score") as scorer:
         ours = np.stack([*scorer.score(candidates, references, contexts=contexts)])
-        with_idf = np.stack([*scorer.with_idf(True).score(candidates, references, contexts=contexts)])
+        with_idf = np.stack(
+            [*scorer.with_idf(True).score(candidates, references, contexts=contexts)]
+        )
     np.testing.assert_allclose(ours, plain, atol=TOLERANCE)
     # their idf weights become 0 or 1, and so the scores those without idf
-    np.testing.assert_allclose(np.stack([values.numpy() for values in of_idf]), ours, atol=TOLERANCE)
+    np.testing.assert_allclose(
+        np.stack([values.numpy() for values in of_idf]), ours, atol=TOLERANCE
+    )
     assert np.abs(with_idf - ours).max() > 1e-3

@@ -1,4 +1,6 @@
-"""The reliability suite can fail: broken bounds, crashes and hangs are figures, and each check notices its fault."""
+"""The reliability suite can fail: broken bounds, crashes and hangs are figures, and each check
+notices its fault.
+"""
 
 import asyncio
 import contextlib
@@ -78,7 +80,12 @@ def break_down(settings):
     [
         (hold, {}, True, "found    | 3 MB   | at least 2.5 MB | yes"),
         (be_slow, {}, False, "waited   | 2 s    | at most 1 s     | NO"),
-        (be_slow, {"ignore_speed": True, "tries": 2}, True, "waited   | 2 s    | at most 1 s     | NO"),
+        (
+            be_slow,
+            {"ignore_speed": True, "tries": 2},
+            True,
+            "waited   | 2 s    | at most 1 s     | NO",
+        ),
         (last_for_ever, {"ignore_speed": True, "tries": 2}, False, "0 a case: Run 2 times"),
         (break_down, {}, False, "no more"),
     ],
@@ -94,7 +101,9 @@ def test_bounds_that_count_decide_the_run_and_the_exit_status(
     assert "Settings: form: tiny." in (tmp_path / "reliability.md").read_text(encoding="utf-8")
     monkeypatch.setattr(command, "run_cases", lambda *arguments, **options: is_held)
     model = SimpleNamespace(bundle=lambda: settings.tiny)
-    monkeypatch.setattr(command, "Models", lambda *arguments: SimpleNamespace(tiny=model, minilm=model))
+    monkeypatch.setattr(
+        command, "Models", lambda *arguments: SimpleNamespace(tiny=model, minilm=model)
+    )
     with contextlib.nullcontext() if is_held else pytest.raises(SystemExit, match="1"):
         command.main(["--case", "0"])
 
@@ -141,7 +150,11 @@ def test_a_broken_batcher_that_stays_live_breaks_its_bound(settings, monkeypatch
     monkeypatch.setattr(faults, "MicroBatcher", Live)
     monkeypatch.setattr(faults, "PATIENCE", 1.0)
     monkeypatch.setattr(faults.batcher, "MIN_STALL", 30.0)  # which the case changes
-    assert met(faults.measure(replace(settings, sizes=replace(TINY, faults=1)))) == [*[True] * 4, False, True]
+    assert met(faults.measure(replace(settings, sizes=replace(TINY, faults=1)))) == [
+        *[True] * 4,
+        False,
+        True,
+    ]
 
 
 def test_a_leak_spreads_the_second_half_and_a_start_does_not():
@@ -156,7 +169,9 @@ def crash(*case):
 @pytest.mark.slow
 def test_damage_that_is_accepted_or_fatal_breaks_its_bound(settings, monkeypatch):
     missing = partial(damage.replace, "model.onnx", lambda file: None)
-    monkeypatch.setattr(damage, "DAMAGES", {DigestError: {"none": lambda bundle: None, "missing": missing}})
+    monkeypatch.setattr(
+        damage, "DAMAGES", {DigestError: {"none": lambda bundle: None, "missing": missing}}
+    )
     assert met(damage.measure(settings)) == [False, True, False, True]
     monkeypatch.setattr(damage, "outcome", crash)
     assert met(damage.measure(settings)) == [True, False, True, False]
@@ -194,15 +209,21 @@ def test_connections_without_an_answer_are_told_apart():
             writer.close()
 
         async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-            return await play(Exchange([b"GET / HTTP/1.1\r\n\r\n"]), server.sockets[0].getsockname()[1], 0.2)
+            return await play(
+                Exchange([b"GET / HTTP/1.1\r\n\r\n"]), server.sockets[0].getsockname()[1], 0.2
+            )
 
     assert asyncio.run(outcome(waits=False)) == []
     assert asyncio.run(outcome(waits=True)) == [NEVER]
-    assert statuses_in(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n{}HTTP/1.1 422 X\r\n\r\n") == [200, 422]
+    assert statuses_in(
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n{}HTTP/1.1 422 X\r\n\r\n"
+    ) == [200, 422]
     assert statuses_in(b'HTTP/1.1 200 OK\r\n\r\n{"error":{"code":"internal"}}') == [INTERNAL]
 
 
-@pytest.mark.parametrize("make", ["duplicate_keys", "combining_marks", "dots", "token_bombs", "long_matches"])
+@pytest.mark.parametrize(
+    "make", ["duplicate_keys", "combining_marks", "dots", "token_bombs", "long_matches"]
+)
 def test_an_attack_is_json_that_a_server_accepts(make):
     for request in getattr(adversary, make)():
         head, _, body = request.partition(b"\r\n\r\n")
@@ -217,7 +238,9 @@ def honest_requests():
 
 @pytest.mark.slow
 def test_an_attack_by_an_honest_client_keeps_every_bound(settings, monkeypatch):
-    monkeypatch.setattr(adversary, "ATTACKS", {"none": Attack(repeated_requests(honest_requests, 2))})
+    monkeypatch.setattr(
+        adversary, "ATTACKS", {"none": Attack(repeated_requests(honest_requests, 2))}
+    )
     figures = adversary.measure(settings)
     assert [figure.name for figure in figures if not figure.met and not figure.goal.of_speed] == []
     assert figures[0].name == "slowest /health/live (none)"
@@ -239,7 +262,10 @@ def test_a_server_that_stands_still_or_ends_is_seen(tiny_bundle):
 
 def test_a_client_that_waits_or_gets_nothing_breaks_its_bound():
     greedy, ordinary = load.Polite([0.4] * 100), load.Polite([0.1] * 100)
-    assert met([load.starved("any", greedy, ordinary), load.starved("any", ordinary, greedy)]) == [False, True]
+    assert met([load.starved("any", greedy, ordinary), load.starved("any", ordinary, greedy)]) == [
+        False,
+        True,
+    ]
     assert not load.starved("any", load.Polite(), ordinary).met
 
 
@@ -259,7 +285,8 @@ def test_a_job_that_ignores_rewritten_inputs_breaks_its_bounds(settings, monkeyp
         monkeypatch.setattr(module, "check_unchanged", lambda table: None)
     monkeypatch.setattr(jobs, "_WAYS", jobs._WAYS[:1])
     refused_enough, no_wrong_scores, _ = met(jobs.measure_rewritten(settings))
-    assert not no_wrong_scores, refused_enough  # some are refused by chance, as their bytes no longer fit
+    # some are refused by chance, as their bytes no longer fit
+    assert not no_wrong_scores, refused_enough
 
 
 @pytest.mark.parametrize(
@@ -268,7 +295,13 @@ def test_a_job_that_ignores_rewritten_inputs_breaks_its_bounds(settings, monkeyp
         (0, "", None, False, hostile.ENDED),
         (0, "", None, True, hostile.BROKE),
         (1, "Warning: odd\nError: It is a folder.\n", SystemExit(1), True, hostile.FAILED),
-        (2, "Usage: score\nTry score -h\n\nError: It is a folder.\n", SystemExit(2), True, hostile.FAILED),
+        (
+            2,
+            "Usage: score\nTry score -h\n\nError: It is a folder.\n",
+            SystemExit(2),
+            True,
+            hostile.FAILED,
+        ),
         (1, "", ValueError("odd"), False, hostile.BROKE),
         (1, "Error: one\nError: two\n", SystemExit(1), True, hostile.BROKE),
         (1, f"Error: {'x' * 3000}\n", SystemExit(1), True, hostile.BROKE),

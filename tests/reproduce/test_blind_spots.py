@@ -9,8 +9,14 @@ from scipy.stats import binomtest
 from reproduce import blind_spots
 
 ROWS = [
-    ("The council of Leeds is not paying 4.5 million euros this year, says Mary Shaw.", "Leeds pays 4.5 million."),
-    ("They were paid 1,200 pounds in 2015, he told Radio Leeds.", "In 2015 they got 1,200 pounds, he said."),
+    (
+        "The council of Leeds is not paying 4.5 million euros this year, says Mary Shaw.",
+        "Leeds pays 4.5 million.",
+    ),
+    (
+        "They were paid 1,200 pounds in 2015, he told Radio Leeds.",
+        "In 2015 they got 1,200 pounds, he said.",
+    ),
     ("He was born in Chemnitz.", "His birth was in Chemnitz."),
     ("The rain stopped.", "It did not rain any longer."),
 ]
@@ -52,22 +58,36 @@ def test_edits():
 
 
 @pytest.mark.parametrize("suffix", ["tsv", "csv"])
-def test_shares_are_those_of_bert_score_and_sacrebleu(tmp_path, capsys, minilm, minilm_bundle, suffix):
+def test_shares_are_those_of_bert_score_and_sacrebleu(
+    tmp_path, capsys, minilm, minilm_bundle, suffix
+):
     file = tmp_path / f"table.{suffix}"
     quote, separator = ("", "\t") if suffix == "tsv" else ('"', ",")
     cells = [("reference", "candidate"), *ROWS]
-    file.write_text("".join(f"{quote}{row[0]}{quote}{separator}{quote}{row[1]}{quote}\n" for row in cells))
+    file.write_text(
+        "".join(f"{quote}{row[0]}{quote}{separator}{quote}{row[1]}{quote}\n" for row in cells)
+    )
     assert blind_spots.main([str(file), "--model", str(minilm_bundle)]) == 0
     tables = dict(block.split("\n", 1) for block in capsys.readouterr().out.strip().split("\n\n"))
     references, outputs = [[*side] for side in zip(*ROWS[:3], strict=True)]
-    edits = [text for text in blind_spots.edits_of([reference for reference, _ in ROWS])["half"] if text]
-    rows = {line[:20].strip(): line[20:].split() for line in tables["half, 3 references"].splitlines()[1:]}
+    edits = [
+        text for text in blind_spots.edits_of([reference for reference, _ in ROWS])["half"] if text
+    ]
+    rows = {
+        line[:20].strip(): line[20:].split()
+        for line in tables["half, 3 references"].splitlines()[1:]
+    }
     original = Original(str(minilm), num_layers=4)
     chrf = CHRF()
     expected = {
         "BERTScore F": [original.score(texts, references)[2].numpy() for texts in (edits, outputs)],
         "chrF": [
-            np.array([chrf.sentence_score(*pair).score for pair in zip(texts, zip(references), strict=True)])
+            np.array(
+                [
+                    chrf.sentence_score(*pair).score
+                    for pair in zip(texts, zip(references), strict=True)
+                ]
+            )
             for texts in (edits, outputs)
         ],
     }

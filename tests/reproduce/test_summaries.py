@@ -1,4 +1,6 @@
-"""`reproduce.summaries` with made-up summaries: what is read, what is correlated, and the tables."""
+"""`reproduce.summaries` with made-up summaries: what is read, what is correlated, and the
+tables.
+"""
 
 import pickle
 import random
@@ -39,7 +41,9 @@ def content():
             "ref_summs": references,
             "sys_summs": {
                 system: {
-                    "sys_summ": " ".join(references[0].split()[: draw.randint(0, 8)]) + " " + text(5),
+                    "sys_summ": " ".join(references[0].split()[: draw.randint(0, 8)])
+                    + " "
+                    + text(5),
                     "scores": {aspect: draw.randint(1, 15) / 3 for aspect in ASPECTS},
                 }
                 for system in SYSTEMS
@@ -63,7 +67,12 @@ def by_scipy(human, metric, system):
     over = {OF_SYSTEMS: stats.kendalltau, PEARSON_OF_SYSTEMS: stats.pearsonr}
     judged = [at for at in range(human.shape[1]) if len({*human[:, at]}) > 1]
     found = {
-        name: np.mean([0 if len({*metric[:, at]}) == 1 else of(human[:, at], metric[:, at]).statistic for at in judged])
+        name: np.mean(
+            [
+                0 if len({*metric[:, at]}) == 1 else of(human[:, at], metric[:, at]).statistic
+                for at in judged
+            ]
+        )
         for name, of in within.items()
     }
     return found | {name: of(human.mean(axis=1), system).statistic for name, of in over.items()}
@@ -74,12 +83,17 @@ def test_correlations_are_those_of_scipy(file):
     metric = np.random.default_rng(1).integers(0, 4, (len(SYSTEMS), ARTICLES)).astype(float)
     metric[:, 4] = 1.0  # constant, where annotators were not
     found = agreement(summaries, "article", ("F", 3, metric, metric.mean(axis=1)))
-    of_aspects = {aspect: by_scipy(human, metric, metric.mean(axis=1)) for aspect, human in summaries.human.items()}
+    of_aspects = {
+        aspect: by_scipy(human, metric, metric.mean(axis=1))
+        for aspect, human in summaries.human.items()
+    }
     assert [*found.aspects] == [*ASPECTS]
     for aspect, wanted in of_aspects.items():
         assert found.aspects[aspect] == pytest.approx(wanted, abs=1e-12)
     for name, value in found.means.items():
-        assert value.value == pytest.approx(np.mean([one[name] for one in of_aspects.values()]), abs=1e-12)
+        assert value.value == pytest.approx(
+            np.mean([one[name] for one in of_aspects.values()]), abs=1e-12
+        )
     for name in (KENDALL, PEARSON):
         assert found.means[name].low < found.means[name].value < found.means[name].high
     assert found.means[OF_SYSTEMS].low is None
@@ -88,22 +102,33 @@ def test_correlations_are_those_of_scipy(file):
     assert _ahead(found, found) == "+0.000 (+.00 to +.00)"
     lower = msgspec.structs.replace(found, within={name: [-0.5] * ARTICLES for name in ASPECTS})
     mean = found.means[KENDALL]
-    ahead = f"{mean.value + 0.5:+.3f} ({mean.low + 0.5:+.2f} to {mean.high + 0.5:+.2f})".replace("+0.", "+.")
+    ahead = f"{mean.value + 0.5:+.3f} ({mean.low + 0.5:+.2f} to {mean.high + 0.5:+.2f})".replace(
+        "+0.", "+."
+    )
     assert _ahead(found, lower).replace("+0.", "+.") == ahead
 
 
 def test_metrics_without_a_model_are_those_of_their_packages(file, content):
     summaries = read_summaries("Made up", str(file))
     found = {(one.reference, one.metric): one for one in correlate_lexical(summaries)}
-    names = {"chrF3++", "chrF", "BLEU"} | ({"ROUGE-1", "ROUGE-2", "ROUGE-L"} if find_spec("rouge_score") else set())
+    names = {"chrF3++", "chrF", "BLEU"} | (
+        {"ROUGE-1", "ROUGE-2", "ROUGE-L"} if find_spec("rouge_score") else set()
+    )
     assert {*found} == {(kind, name) for kind in KINDS for name in names}
     articles = [content[name] for name in sorted(content)]
-    outputs = [[article["sys_summs"][system]["sys_summ"] for article in articles] for system in SYSTEMS]
+    outputs = [
+        [article["sys_summs"][system]["sys_summ"] for article in articles] for system in SYSTEMS
+    ]
     references = [article["ref_summs"] for article in articles]
-    chrf = score_systems({"chrf": {"word_order": 2, "beta": 3}}, outputs, [references] * len(SYSTEMS))["chrf"]
+    chrf = score_systems(
+        {"chrf": {"word_order": 2, "beta": 3}}, outputs, [references] * len(SYSTEMS)
+    )["chrf"]
     for aspect in ASPECTS:
         human = np.array(
-            [[article["sys_summs"][system]["scores"][aspect] for article in articles] for system in SYSTEMS]
+            [
+                [article["sys_summs"][system]["scores"][aspect] for article in articles]
+                for system in SYSTEMS
+            ]
         )
         assert found["3 references", "chrF3++"].aspects[aspect] == pytest.approx(
             by_scipy(human, chrf.segment, chrf.system), abs=1e-12
@@ -118,9 +143,18 @@ def found_for(kind, record):
 def test_a_model_has_rows_at_every_layer_and_the_page_its_tables(file, tmp_path, all_layers_bundle):
     page = tmp_path / "page.md"
     page.write_text("\n".join(["# Title", BEGIN, "old", END, ""]))
-    arguments = ["--set", f"Made up={file}", "--model", f"tiny={all_layers_bundle}", "--output", str(tmp_path / "out")]
+    arguments = [
+        "--set",
+        f"Made up={file}",
+        "--model",
+        f"tiny={all_layers_bundle}",
+        "--output",
+        str(tmp_path / "out"),
+    ]
     assert correlations.main([*arguments, "--page", str(page)]) == 0
-    record = msgspec.json.decode((tmp_path / "out" / "tiny--fp32--Made-up.json").read_bytes(), type=Record)
+    record = msgspec.json.decode(
+        (tmp_path / "out" / "tiny--fp32--Made-up.json").read_bytes(), type=Record
+    )
 
     summaries = read_summaries("Made up", str(file))
     candidates = [output for of_system in summaries.outputs for output in of_system]
@@ -138,7 +172,9 @@ def test_a_model_has_rows_at_every_layer_and_the_page_its_tables(file, tmp_path,
                 assert found[name, layer].aspects[aspect] == pytest.approx(wanted, abs=1e-12)
 
     text = page.read_text()
-    best = max(layers, key=lambda layer: found_for("1 reference", record)["F", layer].means[KENDALL].value)
+    best = max(
+        layers, key=lambda layer: found_for("1 reference", record)["F", layer].means[KENDALL].value
+    )
     for name in ("chrF3++", "BLEU", f"F of tiny, layer {best}"):
         assert f"\n| {name} " in text
     before = page.read_bytes()
@@ -149,4 +185,6 @@ def test_a_model_has_rows_at_every_layer_and_the_page_its_tables(file, tmp_path,
 def test_a_pickle_that_could_run_a_program_is_not_read(tmp_path):
     path = tmp_path / "data.pkl"
     path.write_bytes(pickle.dumps({"article": read_summaries}))
-    assert "it holds reproduce.summaries.read_summaries" in read_summaries("Made up", str(path)).reason
+    assert (
+        "it holds reproduce.summaries.read_summaries" in read_summaries("Made up", str(path)).reason
+    )

@@ -9,7 +9,9 @@ from reproduce.williams import williams
 def test_williams_is_the_equation():
     r12, r13, r23, n = 0.9, 0.7, 0.6, 12
     k = np.linalg.det([[1, r12, r13], [r12, 1, r23], [r13, r23, 1]])
-    t = (r12 - r13) * ((n - 1) * (1 + r23) / (2 * k * (n - 1) / (n - 3) + (r12 + r13) ** 2 / 4 * (1 - r23) ** 3)) ** 0.5
+    t = (r12 - r13) * (
+        (n - 1) * (1 + r23) / (2 * k * (n - 1) / (n - 3) + (r12 + r13) ** 2 / 4 * (1 - r23) ** 3)
+    ) ** 0.5
     result = williams(r12, r13, r23, n)
     assert (result.t, result.p) == pytest.approx((t, 1 - stats.t.cdf(t, 9)))
 

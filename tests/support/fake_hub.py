@@ -1,4 +1,6 @@
-"""A hub on loopback that answers what huggingface_hub asks to pull and push, with faults to order."""
+"""A hub on loopback that answers what huggingface_hub asks to pull and push, with faults to
+order.
+"""
 
 import base64
 import hashlib
@@ -25,7 +27,9 @@ class Repository:
     def commit(self, files, ref="main"):
         """Add a commit, and return its name."""
         number = str(len(self.commits)).encode()
-        name = hashlib.sha1(number + b"".join(map(str.encode, sorted(files))), usedforsecurity=False).hexdigest()
+        name = hashlib.sha1(
+            number + b"".join(map(str.encode, sorted(files))), usedforsecurity=False
+        ).hexdigest()
         self.commits[name] = dict(files)
         self.refs[ref] = name
         return name
@@ -66,7 +70,9 @@ class FakeHub(ThreadingHTTPServer):
         before = repository.commits.get(repository.refs.get(ref, ""), {})
         prefix = f"{folder}/" if folder else ""
         files = {
-            f"{prefix}{file.name}": file.read_bytes() for file in Path(bundle).iterdir() if file.name != "source.json"
+            f"{prefix}{file.name}": file.read_bytes()
+            for file in Path(bundle).iterdir()
+            if file.name != "source.json"
         }
         return repository.commit({**before, **files}, ref)
 
@@ -104,8 +110,11 @@ class Handler(BaseHTTPRequestHandler):
         self.server.requests.append(f"{self.command} {self.path}")
         path = unquote(urlsplit(self.path).path)
         parts = path.strip("/").split("/")
-        if parts[1:2] == ["resolve"] or (parts[:2] == ["api", "models"] and parts[2] in self.server.repositories):
-            parts.insert(parts.index("resolve") if "api" not in parts else 3, "")  # a model of no organisation
+        if parts[1:2] == ["resolve"] or (
+            parts[:2] == ["api", "models"] and parts[2] in self.server.repositories
+        ):
+            # a model of no organisation
+            parts.insert(parts.index("resolve") if "api" not in parts else 3, "")
         if self.server.status is not None:
             return self.send(self.server.status, b"refused")
         for end, content in self.server.replaced.items():
@@ -122,7 +131,10 @@ class Handler(BaseHTTPRequestHandler):
         return self.send(404)
 
     def is_known(self):
-        return self.server.token is not None and self.headers.get("Authorization") == f"Bearer {self.server.token}"
+        return (
+            self.server.token is not None
+            and self.headers.get("Authorization") == f"Bearer {self.server.token}"
+        )
 
     def repository(self, name):
         """Return a repository that the client may see; answer and return None otherwise."""
@@ -157,10 +169,14 @@ class Handler(BaseHTTPRequestHandler):
         if not self.is_known():
             return self.send(401, b'{"error": "Invalid username or password."}')
         if name in self.server.repositories:
-            error = {"error": "You already created this model repo", "url": f"{self.server.url}/{name}"}
+            error = {
+                "error": "You already created this model repo",
+                "url": f"{self.server.url}/{name}",
+            }
             return self.send(409, json.dumps(error).encode())
         self.server.repositories[name] = Repository(
-            private=bool(wanted.get("private")) or wanted.get("visibility") == "private"  # as the client's version says
+            # as the client's version says
+            private=bool(wanted.get("private")) or wanted.get("visibility") == "private"
         )
         self.server.repositories[name].commit({".gitattributes": b"*.onnx filter=lfs\n"})
         return self.send_json({"url": f"{self.server.url}/{name}"})
@@ -184,7 +200,11 @@ class Handler(BaseHTTPRequestHandler):
                 del files[value["path"]]
         commit = repository.commit(files, branch)
         return self.send_json(
-            {"commitOid": commit, "commitUrl": f"{self.server.url}/x/y/commit/{commit}", "success": True}
+            {
+                "commitOid": commit,
+                "commitUrl": f"{self.server.url}/x/y/commit/{commit}",
+                "success": True,
+            }
         )
 
     def send_file(self, name, parts):
@@ -197,14 +217,20 @@ class Handler(BaseHTTPRequestHandler):
             self.send(404, code="EntryNotFound", commit=commit)
             return
         start = int(self.headers.get("Range", "bytes=0-").removeprefix("bytes=").partition("-")[0])
-        is_broken = self.server.broken is not None and path.endswith(self.server.broken) and self.command == "GET"
+        is_broken = (
+            self.server.broken is not None
+            and path.endswith(self.server.broken)
+            and self.command == "GET"
+        )
         self.send_response(206 if start else 200)
         self.send_header("X-Repo-Commit", commit)
         self.send_header("ETag", f'"{hashlib.sha256(content).hexdigest()}"')
         self.send_header("Content-Length", str(len(content) - start))
         self.end_headers()
         if self.command == "GET":
-            self.wfile.write(content[start : (start + len(content)) // 2] if is_broken else content[start:])
+            self.wfile.write(
+                content[start : (start + len(content)) // 2] if is_broken else content[start:]
+            )
         self.close_connection = is_broken
 
     def send_json(self, document, kind="application/json"):

@@ -16,7 +16,9 @@ GUARD = 60
 
 
 class FakeScorer:
-    """Score each candidate with its length as precision, and a longer reference higher; some texts are orders."""
+    """Score each candidate with its length as precision, and a longer reference higher; some texts
+    are orders.
+    """
 
     def __init__(self, model="fake", idf="no"):
         self.matching = Matching()
@@ -51,7 +53,9 @@ class FakeScorer:
             assert self.gate.wait(GUARD)
         values = np.array([np.nan if cand == "nan" else len(cand) for cand in cands], np.float32)
         f1 = values / 4 + np.array([*map(len, refs)], np.float32)
-        return Scores(values, values / 2, f1, np.zeros(len(cands), np.int64)), TextStats(empty=cands.count(""))
+        return Scores(values, values / 2, f1, np.zeros(len(cands), np.int64)), TextStats(
+            empty=cands.count("")
+        )
 
     def warm_up(self):
         self.is_warm = True

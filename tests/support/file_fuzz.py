@@ -1,6 +1,7 @@
 """Reads damaged files with every reader: `python -m tests.support.file_fuzz FOLDER SEED CASES`.
 
-It prints the faults as JSON lines: whatever is raised but an error of ours, and a peak of memory above the bound.
+It prints the faults as JSON lines: whatever is raised but an error of ours, and a peak of memory
+above the bound.
 """
 
 import json
@@ -29,11 +30,37 @@ MAX_MEMORY = 1_000_000_000
 SECONDS_PER_CASE = 60
 
 ROWS = [
-    {"lang_pair": "he-en", "system": f"s{n % 3}", "candidate": f'the "cat" {n}', "reference": "x"} for n in range(9)
+    {"lang_pair": "he-en", "system": f"s{n % 3}", "candidate": f'the "cat" {n}', "reference": "x"}
+    for n in range(9)
 ]
 INSERTS = [
-    *(b"\x00", b"\xff", b'"', b"'", b"\n", b"\r", b"\t", b",", b"{", b"[", b"\xef\xbb\xbf", b"\x1f\x8b", b"../../x"),
-    *(b"1e308", b"-1e309", b"NaN", b"null", b"9" * 5000, b"[" * 9000, b"\\ud800", b"None ", b"-1", b"\x00" * 70_000),
+    *(
+        b"\x00",
+        b"\xff",
+        b'"',
+        b"'",
+        b"\n",
+        b"\r",
+        b"\t",
+        b",",
+        b"{",
+        b"[",
+        b"\xef\xbb\xbf",
+        b"\x1f\x8b",
+        b"../../x",
+    ),
+    *(
+        b"1e308",
+        b"-1e309",
+        b"NaN",
+        b"null",
+        b"9" * 5000,
+        b"[" * 9000,
+        b"\\ud800",
+        b"None ",
+        b"-1",
+        b"\x00" * 70_000,
+    ),
 ]
 
 
@@ -42,7 +69,9 @@ def damaged(content: bytes, draw: random.Random) -> bytes:
     for _ in range(draw.randint(1, 4)):
         start = draw.randrange(len(content) + 1)
         stop = min(len(content), start + draw.choice([0, 1, 1, 4, 50]))
-        between = draw.choice([b"", draw.choice(INSERTS), draw.randbytes(draw.randint(1, 4)), content[start:stop] * 2])
+        between = draw.choice(
+            [b"", draw.choice(INSERTS), draw.randbytes(draw.randint(1, 4)), content[start:stop] * 2]
+        )
         content = content[:start] + between + content[stop:]
     return content[: draw.randrange(len(content) + 1)] if draw.random() < 0.1 else content
 
@@ -50,7 +79,8 @@ def damaged(content: bytes, draw: random.Random) -> bytes:
 def samples(folder: Path) -> dict[str, tuple[Path, Callable[[Path], object]]]:
     """Write a sound file for each reader; return it with a function that reads it."""
     delimited = {
-        mark: "".join(mark.join(row) + "\n" for row in [ROWS[0], *(row.values() for row in ROWS)]) for mark in "\t,"
+        mark: "".join(mark.join(row) + "\n" for row in [ROWS[0], *(row.values() for row in ROWS)])
+        for mark in "\t,"
     }
     lines = "".join(json.dumps({**row, "references": ["a", "b"]}) + "\n" for row in ROWS)
     counts = {"format": "bertscore-onnx document counts 1", "tokenization": "a", "num_documents": 9}
@@ -61,12 +91,16 @@ def samples(folder: Path) -> dict[str, tuple[Path, Callable[[Path], object]]]:
         "texts.txt": "a cat\nein Hündchen\n\n",
         "counts.json": json.dumps({**counts, "tokens": [1, 5], "documents": [9, 2]}),
         "baseline.csv": "LAYER,P,R,F\n0,0.1,0.2,0.3\n1,0.1,0.2,0.3\n",
-        "bertscore.json": json.dumps({"format_version": 1, "model_id": "x", "layer": 3, "files": {"model.onnx": "0"}}),
+        "bertscore.json": json.dumps(
+            {"format_version": 1, "model_id": "x", "layer": 3, "files": {"model.onnx": "0"}}
+        ),
         "source.json": json.dumps(["hf://a/b", "hf://a/b@main"]),
     }
     for name, content in contents.items():
         (folder / name).write_text(content)
-    parquet.write_table(pyarrow.table({**columns(), "references": [["a", "b"]] * 9}), folder / "table.parquet")
+    parquet.write_table(
+        pyarrow.table({**columns(), "references": [["a", "b"]] * 9}), folder / "table.parquet"
+    )
     write_eval_set(folder)
 
     def texts(path: Path) -> object:
@@ -77,7 +111,10 @@ def samples(folder: Path) -> dict[str, tuple[Path, Callable[[Path], object]]]:
         return read_eval_set(folder, "he-en", reference="refB", with_texts=True)
 
     readers = {
-        **{f"judgements {kind}": (f"table.{kind}", lambda path: read_table(str(path))) for kind in TABLES},
+        **{
+            f"judgements {kind}": (f"table.{kind}", lambda path: read_table(str(path)))
+            for kind in TABLES
+        },
         **{f"texts {kind}": (f"table.{kind}", texts) for kind in TABLES},
         "lines": ("texts.txt", lambda path: lines_of(str(path), "texts")),
         "counts": ("counts.json", DocumentCounts.load),
@@ -109,7 +146,10 @@ def main(folder: str, seed: int, cases: int) -> None:
     for name, (path, read) in readers.items():
         if name != "manifest":
             read(path)
-    signal.signal(signal.SIGALRM, lambda *_: sys.exit(f"The case {number} took more than {SECONDS_PER_CASE} s."))
+    signal.signal(
+        signal.SIGALRM,
+        lambda *_: sys.exit(f"The case {number} took more than {SECONDS_PER_CASE} s."),
+    )
     for number in range(cases):
         draw = random.Random(f"{seed} {number}")  # noqa: S311 -- nothing is secret
         name = draw.choice([*readers])

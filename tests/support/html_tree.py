@@ -14,7 +14,9 @@ class _Builder(HTMLParser):
         self.open: list[str] = []
 
     def handle_starttag(self, tag, attrs):
-        assert len({name for name, _ in attrs}) == len(attrs), f"{tag} has an attribute twice: {attrs}"
+        assert len({name for name, _ in attrs}) == len(attrs), (
+            f"{tag} has an attribute twice: {attrs}"
+        )
         self.builder.start(tag, {name: value or "" for name, value in attrs})
         self.open.append(tag)
         if tag in VOID:

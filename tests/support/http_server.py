@@ -29,7 +29,9 @@ JSON = {"Content-Type": "application/json"}
 BODY = {"pairs": [{"candidate": "a cat", "reference": "the cat"}]}
 
 # uvicorn looks every 0.1 seconds whether to stop, and then waits as long; tests stop many servers.
-uvicorn.server.asyncio = SimpleNamespace(**{**vars(asyncio), "sleep": lambda seconds: asyncio.sleep(seconds / 20)})
+uvicorn.server.asyncio = SimpleNamespace(
+    **{**vars(asyncio), "sleep": lambda seconds: asyncio.sleep(seconds / 20)}
+)
 
 
 def with_baseline(bundle, language, folder):
@@ -41,7 +43,9 @@ def with_baseline(bundle, language, folder):
 
 
 def counted(sentences):
-    """Return a function that counts sentences with the tokenizer of a bundle: an idf table of a server."""
+    """Return a function that counts sentences with the tokenizer of a bundle: an idf table of a
+    server.
+    """
     return lambda bundle: count_documents(sentences, bundle.path)
 
 
@@ -54,7 +58,9 @@ def serving(models, limits=None, keys=None, any_host=False, **options):
     thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])))
     thread.start()
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=60) as client:
+        with httpx.Client(
+            base_url=f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=60
+        ) as client:
             client.app = app
             yield client
     finally:
@@ -65,7 +71,9 @@ def serving(models, limits=None, keys=None, any_host=False, **options):
 
 @contextmanager
 def serving_bundles(*bundles, limits=None, **settings):
-    """Serve bundles without idf tables on the CPU, with settings of a scorer; yields a client, which has the models."""
+    """Serve bundles without idf tables on the CPU, with settings of a scorer; yields a client,
+    which has the models.
+    """
     limits = limits or Limits()
     with (
         Models.load([*map(str, bundles)], {}, limits, {**CPU, **settings}) as models,
@@ -77,7 +85,9 @@ def serving_bundles(*bundles, limits=None, **settings):
 
 @contextmanager
 def server_process(*options, program=("-m", "bertscore_onnx")):
-    """Start `bertscore-onnx serve` on any port; yields the process, a client and the lines it logs."""
+    """Start `bertscore-onnx serve` on any port; yields the process, a client and the lines it
+    logs.
+    """
     command = [sys.executable, *program, "serve", "--port", "0", "--device", "cpu", *options]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     lines = []
@@ -137,7 +147,9 @@ class FakeBatcher:
 
 @contextmanager
 def posted(client, body=BODY):
-    """Post a body to be scored in a thread; yields a list that holds the answer once the block has ended."""
+    """Post a body to be scored in a thread; yields a list that holds the answer once the block has
+    ended.
+    """
     answers = []
     thread = threading.Thread(target=lambda: answers.append(client.post("/v1/score", json=body)))
     thread.start()
@@ -165,11 +177,18 @@ def wait_until(condition, seconds=60):
 
 
 def access_lines(caplog, *answers):
-    """Return the fields that were logged of some requests, by the answers they got; the log may come after these."""
+    """Return the fields that were logged of some requests, by the answers they got; the log may
+    come after these.
+    """
 
     def found():
         lines = [record.fields for record in caplog.records if hasattr(record, "fields")]
-        return [line for answer in answers for line in lines if line["request"] == answer.headers["X-Request-Id"]]
+        return [
+            line
+            for answer in answers
+            for line in lines
+            if line["request"] == answer.headers["X-Request-Id"]
+        ]
 
     wait_until(lambda: len(found()) == len(answers))
     return found()

@@ -19,7 +19,9 @@ def with_fields(bundle: Bundle, **fields: Any) -> Bundle:
 
 
 def seal(folder: Path, **fields: Any) -> Path:
-    """Write a manifest again with these fields, and the digests of its files as they are now; return the folder."""
+    """Write a manifest again with these fields, and the digests of its files as they are now;
+    return the folder.
+    """
     manifest = read_manifest(folder)
     fields = {"files": {name: file_digest(folder / name) for name in manifest.files}, **fields}
     (folder / "bertscore.json").unlink()  # it may be a link
@@ -33,7 +35,9 @@ def changed_copy(bundle: Path, folder: Path, **fields: Any) -> Path:
 
 
 def stored_copy(bundle: Path, name: str, variant: Variant) -> Path:
-    """Store a copy of a bundle as one of another model, with the sizes of the catalogue's; it cannot score then."""
+    """Store a copy of a bundle as one of another model, with the sizes of the catalogue's; it
+    cannot score then.
+    """
     fields: dict[str, Any] = {
         "model_id": name,
         "num_layers": variant.num_layers,

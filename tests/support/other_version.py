@@ -1,9 +1,11 @@
-"""Exports models and converts tokenizers with the Python that runs it: `python -m tests.support.other_version FILE`.
+"""Exports models and converts tokenizers with the Python that runs it: `python -m
+tests.support.other_version FILE`.
 
-The file lists them as JSON: `{"models": [{"model", "output", "options"}], "tokenizers": [{"model", "output", "mode"}]}`
-It prints a JSON object with the error of each that failed, by its output, and writes what is recorded of a tokenizer to
-`facts.json` beside its files. For `"peers": [{"model", "output", "num_layers", "pairs"}]` the bert-score of that Python
-scores the pairs one by one, and P, R and F are saved in an array.
+The file lists them as JSON: `{"models": [{"model", "output", "options"}], "tokenizers": [{"model",
+"output", "mode"}]}` It prints a JSON object with the error of each that failed, by its output, and
+writes what is recorded of a tokenizer to `facts.json` beside its files. For `"peers": [{"model",
+"output", "num_layers", "pairs"}]` the bert-score of that Python scores the pairs one by one, and P,
+R and F are saved in an array.
 """
 
 import json

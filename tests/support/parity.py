@@ -1,4 +1,6 @@
-"""Comparison with bert-score, and with the scoring graph as somebody without this package runs it."""
+"""Comparison with bert-score, and with the scoring graph as somebody without this package runs
+it.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,13 +18,15 @@ TOLERANCE = 1e-5
 KNOWN_WARNINGS = [
     pytest.mark.filterwarnings("ignore:.* 0 because :UserWarning"),
     pytest.mark.filterwarnings("ignore:.* longer than .* truncated:UserWarning"),
-    pytest.mark.filterwarnings("ignore:The given NumPy array is not writable:UserWarning"),  # bert-score's baselines
+    # bert-score's baselines
+    pytest.mark.filterwarnings("ignore:The given NumPy array is not writable:UserWarning"),
 ]
 """Marks of tests that score empty and long texts by both libraries."""
 
 
 def assert_same_scores(ours: Any, theirs: Any) -> float:
-    """Compare the scores for which bert-score returns a number; its NaN, for a text without weights, is 0 here.
+    """Compare the scores for which bert-score returns a number; its NaN, for a text without
+    weights, is 0 here.
 
     Returns:
         The largest absolute difference.
@@ -38,9 +42,14 @@ def assert_same_scores(ours: Any, theirs: Any) -> float:
 
 
 def equations(
-    candidate: NDArray[Any], of_candidate: NDArray[np.bool_], reference: NDArray[Any], of_reference: NDArray[np.bool_]
+    candidate: NDArray[Any],
+    of_candidate: NDArray[np.bool_],
+    reference: NDArray[Any],
+    of_reference: NDArray[np.bool_],
 ) -> tuple[float, float]:
-    """Return P and R by the paper's equations, of the unit vectors of each side, and of which of its tokens weigh."""
+    """Return P and R by the paper's equations, of the unit vectors of each side, and of which of
+    its tokens weigh.
+    """
     similarity = candidate.astype(np.float64) @ reference.astype(np.float64).T
     return similarity.max(axis=1)[of_candidate].mean(), similarity.max(axis=0)[of_reference].mean()
 
@@ -59,7 +68,9 @@ def idf_of(texts: Sequence[Sequence[int]], vocab_size: int) -> NDArray[np.float3
 
 
 def without_stand_ins(texts: Sequence[list[int]], manifest: Manifest) -> list[list[int]]:
-    """Return the ids of texts; in bert-score an empty one has none where padding stands in for it here."""
+    """Return the ids of texts; in bert-score an empty one has none where padding stands in for it
+    here.
+    """
     return [[] if ids == [manifest.pad_id] else ids for ids in texts]
 
 
@@ -67,7 +78,9 @@ class PlainSession:
     """The scoring graph of a bundle."""
 
     def __init__(self, bundle: Path) -> None:
-        self._session = onnxruntime.InferenceSession(bundle / "scoring.onnx", providers=["CPUExecutionProvider"])
+        self._session = onnxruntime.InferenceSession(
+            bundle / "scoring.onnx", providers=["CPUExecutionProvider"]
+        )
 
     def run(
         self,
@@ -93,13 +106,18 @@ class PlainSession:
         feed = {} if weights is None else {"token_weights": weights}
         for side, texts, more in (("candidate", candidates, padding), ("reference", references, 0)):
             width = max(map(len, texts), default=0) + more
-            mask = np.array([[token] * len(ids) + [0] * (width - len(ids)) for ids in texts], dtype=np.int64)
+            mask = np.array(
+                [[token] * len(ids) + [0] * (width - len(ids)) for ids in texts], dtype=np.int64
+            )
             padded = np.full_like(mask, pad_id)
             for row, ids in zip(padded, texts, strict=True):
                 row[: len(ids)] = ids
             if left:
                 padded, mask = padded[:, ::-1], mask[:, ::-1]
-            feed |= {f"{side}_ids": padded.reshape(len(texts), width), f"{side}_mask": mask.reshape(len(texts), width)}
+            feed |= {
+                f"{side}_ids": padded.reshape(len(texts), width),
+                f"{side}_mask": mask.reshape(len(texts), width),
+            }
         return np.stack(self._session.run(["precision", "recall", "f1"], feed))
 
 
@@ -149,7 +167,13 @@ EDGE_CASE_PAIRS: list[tuple[str, str]] = [
 SEVERAL_REFERENCES: list[tuple[str, list[str]]] = [
     ("I like lemons.", ["I am proud of you.", "I love lemons.", "Go on."]),
     ("It is freezing today.", ["It is freezing today."]),
-    ("The river flows north.", ["The river flows south.", "The river flows south.", "North flows the river."]),
+    (
+        "The river flows north.",
+        ["The river flows south.", "The river flows south.", "North flows the river."],
+    ),
     ("café", ["", "cafe", "CAFÉ !"]),
-    ("Nobody knows who wrote the letter.", ["the letter " * 100, "Who wrote the letter is unknown to everybody."]),
+    (
+        "Nobody knows who wrote the letter.",
+        ["the letter " * 100, "Who wrote the letter is unknown to everybody."],
+    ),
 ]

@@ -12,7 +12,9 @@ forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not
 
 
 def in_forked_child(work):
-    """Run `work` in a forked child that shares this process's memory; return its result, or raise its error."""
+    """Run `work` in a forked child that shares this process's memory; return its result, or raise
+    its error.
+    """
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
 
@@ -37,7 +39,10 @@ def in_forked_child(work):
 
 
 def run_python(code, *arguments, **variables):
-    """Run code in a Python of its own, with some environment variables set; return the process that has ended."""
+    """Run code in a Python of its own, with some environment variables set; return the process that
+    has ended.
+    """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **variables}
-    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code, *map(str, arguments)]  # of forks
+    # of forks
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)

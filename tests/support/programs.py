@@ -1,4 +1,6 @@
-"""Programs that tests need beside Python, and are skipped without: Chromium, Java for Spark, and Node."""
+"""Programs that tests need beside Python, and are skipped without: Chromium, Java for Spark, and
+Node.
+"""
 
 import os
 import re
@@ -23,7 +25,9 @@ def chromium(profile: Path, *switches: str) -> Iterator:
     """
     binary, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if not (binary and driver):
-        pytest.skip("Chromium and chromedriver are not installed: apt-get install chromium chromium-driver")
+        pytest.skip(
+            "Chromium and chromedriver are not installed: apt-get install chromium chromium-driver"
+        )
     from selenium import webdriver
 
     options = webdriver.ChromeOptions()
@@ -65,7 +69,9 @@ def contrast(colour: str, other: str) -> float:
 def luminance(colour: str) -> float:
     """Return the relative luminance of a CSS colour (WCAG 2.2)."""
     parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
@@ -78,7 +84,8 @@ def require_java() -> None:
     java = str(Path(home, "bin", "java")) if home else shutil.which("java")  # as Spark looks for it
     if java is None:
         pytest.skip(
-            f"Spark needs Java {OLDEST_JAVA} or newer, and none is installed: apt-get install default-jre-headless"
+            f"Spark needs Java {OLDEST_JAVA} or newer, and none is installed: apt-get install "
+            "default-jre-headless"
         )
     printed = subprocess.run([java, "-version"], capture_output=True, text=True, check=True).stderr
     found = re.search(r'version "(\d+)', printed)
@@ -92,7 +99,9 @@ TIMEOUT = 120
 NODE = shutil.which("node") or ""
 
 GREEK_CAPITALS = "ΣΊΣΥΦΟΣ ΟΔΟΣ"
-"""The JavaScript package lowercases a last capital sigma to another letter than the Rust package."""
+"""The JavaScript package lowercases a last capital sigma to another letter than the Rust
+package.
+"""
 
 LINE_PAIRS = [
     *ORDINARY_PAIRS,
@@ -107,9 +116,13 @@ def what_is_missing() -> str:
     """Return what has to be installed before Node can run the examples, or nothing."""
     if not NODE:
         return "Node is not installed"
-    version = subprocess.run([NODE, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    version = subprocess.run(
+        [NODE, "--version"], capture_output=True, text=True, check=True
+    ).stdout.strip()
     if tuple(map(int, re.findall(r"\d+", version)[:2])) < OLDEST_NODE:
-        return f"Node {'.'.join(map(str, OLDEST_NODE))} or newer is needed, and {version} is installed"
+        return (
+            f"Node {'.'.join(map(str, OLDEST_NODE))} or newer is needed, and {version} is installed"
+        )
     if not (WEB / "node_modules" / "onnxruntime-node").exists():
         return "the packages of examples/web are not installed: make web"
     return ""

@@ -16,7 +16,9 @@ def connected(client, sent=b"", receive_buffer=None):
         yield connection
 
 
-def head(kind="application/json", *more, length=1000, version="1.1", host="localhost", path="/v1/score"):
+def head(
+    kind="application/json", *more, length=1000, version="1.1", host="localhost", path="/v1/score"
+):
     """Return the head of a request that announces a body."""
     lines = [f"POST {path} HTTP/{version}", f"Host: {host}", f"Content-Type: {kind}"]
     lines += [f"Content-Length: {length}"] if length is not None else []

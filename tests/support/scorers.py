@@ -32,7 +32,9 @@ def forget_sessions():
 
 @pytest.fixture
 def online(monkeypatch, home):
-    """Let this process ask hubs, in the way of somebody who has no token; the home folder is the test's own."""
+    """Let this process ask hubs, in the way of somebody who has no token; the home folder is the
+    test's own.
+    """
     from huggingface_hub import constants
 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
@@ -80,7 +82,9 @@ def small_chunks(monkeypatch):
 
 @pytest.fixture
 def many_texts(monkeypatch):
-    """An iterator of texts, and a list that grows by how many were read, whenever a tokenizer gets some of them."""
+    """An iterator of texts, and a list that grows by how many were read, whenever a tokenizer gets
+    some of them.
+    """
     read, read_before = [], []
     tokenise = TextTokenizer.__call__
 
@@ -89,13 +93,18 @@ def many_texts(monkeypatch):
         return tokenise(self, texts)
 
     monkeypatch.setattr(TextTokenizer, "__call__", tokenise_and_record)
-    texts = (read.append(number) or ("the cat" if number % 2 else "a dog") for number in range(3 * PAIRS_AT_ONCE))
+    texts = (
+        read.append(number) or ("the cat" if number % 2 else "a dog")
+        for number in range(3 * PAIRS_AT_ONCE)
+    )
     return texts, read_before
 
 
 @pytest.fixture
 def opened_as_openvino(monkeypatch):
-    """Let the provider be OpenVINO in bfloat16, and the CPU stand in for it; return the providers that are opened."""
+    """Let the provider be OpenVINO in bfloat16, and the CPU stand in for it; return the providers
+    that are opened.
+    """
     opened = []
 
     def open_on_cpu(graph, options, provider, num_threads, streams):
@@ -103,7 +112,9 @@ def opened_as_openvino(monkeypatch):
         return open_session(graph, options, CPU)
 
     provider = replace(OPENVINO, compute_precision=lambda: "bf16")
-    monkeypatch.setattr("bertscore_onnx.encoding.session.choose_providers", lambda device: [provider])
+    monkeypatch.setattr(
+        "bertscore_onnx.encoding.session.choose_providers", lambda device: [provider]
+    )
     monkeypatch.setattr("bertscore_onnx.encoding.session.open_session", open_on_cpu)
     return opened
 
@@ -138,7 +149,9 @@ def loggers_as_before(monkeypatch):
 
 @pytest.fixture
 def no_garbage_collection():
-    """A collection looks at all objects of the tests' process, which takes far longer than what a test measures."""
+    """A collection looks at all objects of the tests' process, which takes far longer than what a
+    test measures.
+    """
     gc.collect()
     gc.disable()
     yield

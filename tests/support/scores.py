@@ -9,7 +9,11 @@ CANDIDATES = ["the cat sat on the mat.", "a dog ran", "red house"]
 REFERENCES = ["a cat sits on a mat.", "the dog runs", "the tree is blue!"]
 
 
-SEVERAL = [["a cat sits on a mat.", "the cat sat"], ["the dog runs"], ["the tree is blue!", "a red house", "it is"]]
+SEVERAL = [
+    ["a cat sits on a mat.", "the cat sat"],
+    ["the dog runs"],
+    ["the tree is blue!", "a red house", "it is"],
+]
 
 
 def largest_difference(one, other):

@@ -38,7 +38,9 @@ class Snippet:
     """Why it is not run, or None."""
 
     material: str | None = None
-    """The engine that it needs, or the file or folder of public material by the name it has there; None for none."""
+    """The engine that it needs, or the file or folder of public material by the name it has there;
+    None for none.
+    """
 
     def commands(self) -> list[tuple[str, str]]:
         """Return the commands of a console block, each with the output that is shown for it."""
@@ -57,21 +59,29 @@ def documents() -> list[Path]:
 
 
 def snippets(document: Path, *languages: str) -> Iterator[Snippet]:
-    """Yield the blocks of a document in these languages ("" for none), by default those that can be run."""
+    """Yield the blocks of a document in these languages ("" for none), by default those that can be
+    run.
+    """
     lines = document.read_text(encoding="utf-8").splitlines()
     blocks = list(_blocks(lines))
     for number, (start, end, language) in enumerate(blocks):
         if language not in (languages or RUN):
             continue
         below = blocks[number + 1] if number + 1 < len(blocks) else None
-        shows = below is not None and below[2] == "text" and not "".join(lines[end + 1 : below[0]]).strip()
+        shows = (
+            below is not None
+            and below[2] == "text"
+            and not "".join(lines[end + 1 : below[0]]).strip()
+        )
         above = lines[start - 1] if start else ""
         mark, need = MARK.fullmatch(above), NEED.fullmatch(above)
         yield Snippet(
             f"{document.relative_to(ROOT)}:{start + 1}",
             language,
             "\n".join(lines[start + 1 : end]) + "\n",
-            "\n".join(lines[below[0] + 1 : below[1]]) if below and shows and language == "python" else None,
+            "\n".join(lines[below[0] + 1 : below[1]])
+            if below and shows and language == "python"
+            else None,
             mark["reason"] if mark else None,
             need["material"] if need else None,
         )
@@ -92,8 +102,9 @@ def _blocks(lines: list[str]) -> Iterator[tuple[int, int, str]]:
 def difference(shown: str, came: str) -> str | None:
     """Compare shown output with printed output; return a description of the difference, or None.
 
-    `…` stands for anything, as the first line for any lines or none. A number with decimals may differ by one unit of
-    the last digit that is shown, and by 1e-5; spaces may follow it, with which numpy pads an array.
+    `…` stands for anything, as the first line for any lines or none. A number with decimals may
+    differ by one unit of the last digit that is shown, and by 1e-5; spaces may follow it, with
+    which numpy pads an array.
     """
     parts = re.split(rf"(\A…\n|…|{NUMBER.pattern.replace('(', '(?:')})", shown.strip())
     pattern = "".join(_pattern(part) for part in parts)

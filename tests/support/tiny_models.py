@@ -1,7 +1,8 @@
-"""Tiny random models of every architecture and tiny tokenizers of every kind, saved as transformers saves them.
+"""Tiny random models of every architecture and tiny tokenizers of every kind, saved as transformers
+saves them.
 
-The weights are drawn large, so that a wrong mask, position or layer shows in every vector. The tokenizers are trained
-here, on the sample texts, as real ones need the Hub.
+The weights are drawn large, so that a wrong mask, position or layer shows in every vector. The
+tokenizers are trained here, on the sample texts, as real ones need the Hub.
 """
 
 import json
@@ -15,7 +16,14 @@ import sentencepiece
 import torch
 import transformers
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
-from transformers import AutoConfig, AutoModel, BertConfig, BertModel, PreTrainedTokenizer, PreTrainedTokenizerFast
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    BertConfig,
+    BertModel,
+    PreTrainedTokenizer,
+    PreTrainedTokenizerFast,
+)
 
 from bertscore_onnx_export.model.positions import max_positions
 from bertscore_onnx_export.verify.sample_texts import EDGE_CASE_TEXTS, PLAIN_TEXTS
@@ -37,7 +45,11 @@ _BERT = {
     "type_vocab_size": 2,
     "pad_token_id": 0,
 }
-_ROBERTA = _BERT | {"max_position_embeddings": POSITIONS + 2, "type_vocab_size": 1, "pad_token_id": 1}
+_ROBERTA = _BERT | {
+    "max_position_embeddings": POSITIONS + 2,
+    "type_vocab_size": 1,
+    "pad_token_id": 1,
+}
 _DEBERTA = _BERT | {
     "type_vocab_size": 0,
     "relative_attention": True,
@@ -45,7 +57,11 @@ _DEBERTA = _BERT | {
     "position_biased_input": False,
     "pos_att_type": ["c2p", "p2c"],
 }
-_DEBERTA_V3 = _DEBERTA | {"position_buckets": 16, "norm_rel_ebd": "layer_norm", "share_att_key": True}
+_DEBERTA_V3 = _DEBERTA | {
+    "position_buckets": 16,
+    "norm_rel_ebd": "layer_norm",
+    "share_att_key": True,
+}
 _BART = {
     "vocab_size": VOCABULARY,
     "d_model": 32,
@@ -142,7 +158,9 @@ ONLY_IN_5: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 
 IN_TRANSFORMERS_5 = [
     pytest.mark.transformers5,
-    pytest.mark.skipif(transformers.__version__.startswith("4."), reason="transformers 4 lacks these families"),
+    pytest.mark.skipif(
+        transformers.__version__.startswith("4."), reason="transformers 4 lacks these families"
+    ),
 ]
 """Marks of tests of `ONLY_IN_5`."""
 
@@ -153,12 +171,18 @@ SETTINGS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "bert-relative-key": ("bert", _BERT | {"position_embedding_type": "relative_key"}),
     "bert-relative-key-query": ("bert", _BERT | {"position_embedding_type": "relative_key_query"}),
     "bigbird": ("big_bird", _BERT | {"block_size": 4, "num_random_blocks": 1, "use_bias": True}),
-    "blenderbot": ("blenderbot", _BART | {"pad_token_id": 0, "bos_token_id": 1, "scale_embedding": True}),
+    "blenderbot": (
+        "blenderbot",
+        _BART | {"pad_token_id": 0, "bos_token_id": 1, "scale_embedding": True},
+    ),
     "blenderbot-small": ("blenderbot-small", _BART | {"pad_token_id": 0, "bos_token_id": 1}),
     "byt5": ("t5", _T5 | {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}),
     "camembert": ("camembert", _ROBERTA),
     "convbert": ("convbert", _BERT | {"embedding_size": 16, "head_ratio": 2, "num_groups": 1}),
-    "convbert-groups": ("convbert", _BERT | {"embedding_size": 32, "head_ratio": 2, "num_groups": 2}),
+    "convbert-groups": (
+        "convbert",
+        _BERT | {"embedding_size": 32, "head_ratio": 2, "num_groups": 2},
+    ),
     "data2vec": ("data2vec-text", _ROBERTA),
     "deberta": ("deberta", _DEBERTA),
     "deberta-absolute": ("deberta", _DEBERTA | {"position_biased_input": True}),
@@ -198,7 +222,10 @@ SETTINGS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "luke": ("luke", _ROBERTA | {"entity_vocab_size": 10, "entity_emb_size": 8}),
     "mbart": ("mbart", _BART | {"scale_embedding": True}),
     "modernbert": ("modernbert", _MODERNBERT),
-    "mmbert": ("modernbert", _MODERNBERT | {"local_rope_theta": 160000.0, "global_attn_every_n_layers": 2}),
+    "mmbert": (
+        "modernbert",
+        _MODERNBERT | {"local_rope_theta": 160000.0, "global_attn_every_n_layers": 2},
+    ),
     "megatron-bert": ("megatron-bert", _BERT),
     "mobilebert": (
         "mobilebert",
@@ -223,7 +250,9 @@ SETTINGS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
         "squeezebert",
         _BERT
         | {"embedding_size": 32}
-        | dict.fromkeys(["q_groups", "k_groups", "v_groups", "intermediate_groups", "output_groups"], 2),
+        | dict.fromkeys(
+            ["q_groups", "k_groups", "v_groups", "intermediate_groups", "output_groups"], 2
+        ),
     ),
     "t5": ("t5", _T5),
     "xlm": ("xlm", _XLM | {"n_langs": 1}),
@@ -233,14 +262,23 @@ SETTINGS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "xlm-roberta-xl": ("xlm-roberta-xl", _ROBERTA),
     "xlnet": (
         "xlnet",
-        {"vocab_size": VOCABULARY, "d_model": 32, "n_layer": LAYERS, "n_head": 4, "d_inner": 48, "pad_token_id": 5},
+        {
+            "vocab_size": VOCABULARY,
+            "d_model": 32,
+            "n_layer": LAYERS,
+            "n_head": 4,
+            "d_inner": 48,
+            "pad_token_id": 5,
+        },
     ),
     "xmod": ("xmod", _ROBERTA | {"languages": ["en_XX", "de_DE"], "default_language": "de_DE"}),
 }
 """Name to architecture and configuration."""
 
 
-def save_tiny_model(model_type: str, settings: Mapping[str, Any], folder: Path, seed: int = 0) -> None:
+def save_tiny_model(
+    model_type: str, settings: Mapping[str, Any], folder: Path, seed: int = 0
+) -> None:
     gain = _GAINS.get(model_type, 1.5)
     torch.manual_seed(seed)
     model = AutoModel.from_config(AutoConfig.for_model(model_type, **settings))
@@ -253,7 +291,9 @@ def save_tiny_model(model_type: str, settings: Mapping[str, Any], folder: Path, 
 
 
 _GAINS = {"mobilebert": 0.7}
-"""Type to a smaller scale of its matrices: without norms, vectors grow by 15 a layer until fp32 itself is inexact."""
+"""Type to a smaller scale of its matrices: without norms, vectors grow by 15 a layer until fp32
+itself is inexact.
+"""
 
 
 def _scale_for(
@@ -268,7 +308,12 @@ def _scale_for(
     return lambda matrix: matrix.normal_(0, gain / math.sqrt(matrix[0].numel()))
 
 
-TRAINING_TEXTS = [line for text in (*PLAIN_TEXTS, *EDGE_CASE_TEXTS) for line in text[:500].split("\n") if line.strip()]
+TRAINING_TEXTS = [
+    line
+    for text in (*PLAIN_TEXTS, *EDGE_CASE_TEXTS)
+    for line in text[:500].split("\n")
+    if line.strip()
+]
 _T5_IDS = {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}
 _BERT_TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[X_SEP]"]
 _MPNET_TOKENS = ["<s>", "<pad>", "</s>", "<unk>", "[UNK]", "<mask>"]
@@ -276,7 +321,9 @@ _MPNET_TOKENS = ["<s>", "<pad>", "</s>", "<unk>", "[UNK]", "<mask>"]
 Make = Callable[[Path], PreTrainedTokenizer]
 
 
-def _unigram(kind: type[PreTrainedTokenizer], *, rule: str = "nmt_nfkc", options: Any = None, **training: Any) -> Make:
+def _unigram(
+    kind: type[PreTrainedTokenizer], *, rule: str = "nmt_nfkc", options: Any = None, **training: Any
+) -> Make:
     def make(folder: Path) -> PreTrainedTokenizer:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter([*TRAINING_TEXTS * 3, *["000 0000 167 0"] * 9]),
@@ -294,9 +341,18 @@ def _unigram(kind: type[PreTrainedTokenizer], *, rule: str = "nmt_nfkc", options
 
 def _wordpiece(kind: type[PreTrainedTokenizer], special_tokens: list[str], **options: Any) -> Make:
     def make(folder: Path) -> PreTrainedTokenizer:
-        characters = sorted({one for text in TRAINING_TEXTS for one in text + text.lower() if not one.isspace()})
-        words = sorted({word.lower() for text in TRAINING_TEXTS for word in text.split() if word.isalpha()})
-        pieces = [*characters, *(f"##{one}" for one in characters), *words[::2], *(f"##{word[2:]}" for word in words)]
+        characters = sorted(
+            {one for text in TRAINING_TEXTS for one in text + text.lower() if not one.isspace()}
+        )
+        words = sorted(
+            {word.lower() for text in TRAINING_TEXTS for word in text.split() if word.isalpha()}
+        )
+        pieces = [
+            *characters,
+            *(f"##{one}" for one in characters),
+            *words[::2],
+            *(f"##{word[2:]}" for word in words),
+        ]
         names = dict.fromkeys([*special_tokens, *pieces])
         file = folder / "words.txt"
         file.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
@@ -310,19 +366,27 @@ def _byte_bpe(kind: type[PreTrainedTokenizer], special_tokens: list[str], **opti
         byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False)
         alphabet = pre_tokenizers.ByteLevel.alphabet()
         trainer = trainers.BpeTrainer(
-            vocab_size=700, special_tokens=special_tokens, initial_alphabet=alphabet, show_progress=False
+            vocab_size=700,
+            special_tokens=special_tokens,
+            initial_alphabet=alphabet,
+            show_progress=False,
         )
         vocab, merges = _trained_bpe(trainer, byte_level)
-        return kind(*_write_bpe(folder, vocab, ["#version: 0.2", *map(" ".join, merges)]), **options)
+        return kind(
+            *_write_bpe(folder, vocab, ["#version: 0.2", *map(" ".join, merges)]), **options
+        )
 
     return make
 
 
 def fast_byte_bpe(folder: Path) -> PreTrainedTokenizerFast:
-    """Make a tokenizer as ModernBERT's, which has no slow one: byte-level BPE with BERT's special tokens."""
+    """Make a tokenizer as ModernBERT's, which has no slow one: byte-level BPE with BERT's special
+    tokens.
+    """
     tokenizer = _trained_byte_bpe(_BERT_TOKENS)
     tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[(name, tokenizer.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
+        single="[CLS] $A [SEP]",
+        special_tokens=[(name, tokenizer.token_to_id(name)) for name in ("[CLS]", "[SEP]")],
     )
     names = {f"{name[1:-1].lower()}_token": name for name in _BERT_TOKENS[:5]}
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names)
@@ -334,7 +398,10 @@ def _trained_byte_bpe(special_tokens: list[str]) -> Tokenizer:
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(
-        vocab_size=700, special_tokens=special_tokens, initial_alphabet=alphabet, show_progress=False
+        vocab_size=700,
+        special_tokens=special_tokens,
+        initial_alphabet=alphabet,
+        show_progress=False,
     )
     tokenizer.train_from_iterator(TRAINING_TEXTS, trainer)
     return tokenizer
@@ -347,7 +414,10 @@ def _fast_qwen(folder: Path) -> PreTrainedTokenizerFast:
     """Make a tokenizer as Qwen's, with no special token around a text."""
     tokenizer = _trained_byte_bpe([_END_OF_TEXT, "<|im_start|>", "<|im_end|>"])
     return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token=_END_OF_TEXT, eos_token="<|im_end|>", padding_side="left"
+        tokenizer_object=tokenizer,
+        pad_token=_END_OF_TEXT,
+        eos_token="<|im_end|>",
+        padding_side="left",
     )
 
 
@@ -367,20 +437,28 @@ def _fast_gemma(folder: Path) -> PreTrainedTokenizerFast:
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
     tokenizer.normalizer = normalizers.Replace(" ", "▁")
     tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
-    trainer = trainers.BpeTrainer(vocab_size=900, special_tokens=[*special_tokens, *bytes_], show_progress=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=900, special_tokens=[*special_tokens, *bytes_], show_progress=False
+    )
     tokenizer.train_from_iterator(TRAINING_TEXTS[:40], trainer)
     tokenizer.post_processor = processors.TemplateProcessing(
         single="<bos> $A <eos>", special_tokens=[("<bos>", 2), ("<eos>", 1)]
     )
     return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, **{f"{name[1:-1]}_token": name for name in special_tokens}, padding_side="left"
+        tokenizer_object=tokenizer,
+        **{f"{name[1:-1]}_token": name for name in special_tokens},
+        padding_side="left",
     )
 
 
-def _trained_bpe(trainer: trainers.BpeTrainer, words: pre_tokenizers.PreTokenizer) -> tuple[dict[str, int], list[Any]]:
+def _trained_bpe(
+    trainer: trainers.BpeTrainer, words: pre_tokenizers.PreTokenizer
+) -> tuple[dict[str, int], list[Any]]:
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = words
-    tokenizer.train_from_iterator([one for text in TRAINING_TEXTS for one in (text, text.lower())], trainer)
+    tokenizer.train_from_iterator(
+        [one for text in TRAINING_TEXTS for one in (text, text.lower())], trainer
+    )
     model = json.loads(tokenizer.to_str())["model"]
     return model["vocab"], model["merges"]
 
@@ -396,7 +474,9 @@ def _word_symbols() -> tuple[list[str], list[Any]]:
     """Return symbols of a BPE within words, some left out, and its merges."""
     trainer = trainers.BpeTrainer(vocab_size=700, end_of_word_suffix="</w>", show_progress=False)
     vocab, merges = _trained_bpe(trainer, pre_tokenizers.WhitespaceSplit())
-    return [symbol for place, symbol in enumerate(vocab) if place % 17 and symbol.isprintable()], merges
+    return [
+        symbol for place, symbol in enumerate(vocab) if place % 17 and symbol.isprintable()
+    ], merges
 
 
 def _continued(symbol: str) -> str:
@@ -406,14 +486,20 @@ def _continued(symbol: str) -> str:
 def _bertweet(folder: Path) -> PreTrainedTokenizer:
     symbols, merges = _word_symbols()
     files = folder / "words.txt", folder / "codes.txt"
-    files[0].write_text("".join(f"{_continued(symbol)} 1\n" for symbol in symbols), encoding="utf-8")
-    files[1].write_text("".join(f"{first} {second} 1\n" for first, second in merges), encoding="utf-8")
+    files[0].write_text(
+        "".join(f"{_continued(symbol)} 1\n" for symbol in symbols), encoding="utf-8"
+    )
+    files[1].write_text(
+        "".join(f"{first} {second} 1\n" for first, second in merges), encoding="utf-8"
+    )
     return transformers.BertweetTokenizer(*map(str, files))
 
 
 def _blenderbot_small(folder: Path) -> PreTrainedTokenizer:
     symbols, merges = _word_symbols()
-    names = dict.fromkeys(["__null__", "__start__", "__end__", "__unk__", *map(_continued, symbols)])
+    names = dict.fromkeys(
+        ["__null__", "__start__", "__end__", "__unk__", *map(_continued, symbols)]
+    )
     vocab = {name: place for place, name in enumerate(names)}
     files = _write_bpe(folder, vocab, ["#version: 0.2", *map(" ".join, merges)])
     return transformers.BlenderbotSmallTokenizer(*files)
@@ -422,15 +508,25 @@ def _blenderbot_small(folder: Path) -> PreTrainedTokenizer:
 def _xlm(kind: type[PreTrainedTokenizer] = transformers.XLMTokenizer, **options: Any) -> Make:
     def make(folder: Path) -> PreTrainedTokenizer:
         symbols, merges = _word_symbols()
-        names = ["<s>", "</s>", "<pad>", "<unk>", *(f"<special{place}>" for place in range(10)), *symbols]
+        names = [
+            "<s>",
+            "</s>",
+            "<pad>",
+            "<unk>",
+            *(f"<special{place}>" for place in range(10)),
+            *symbols,
+        ]
         vocab = {name: place for place, name in enumerate(names)}
-        return kind(*_write_bpe(folder, vocab, [" ".join([*pair, "1"]) for pair in merges]), **options)
+        return kind(
+            *_write_bpe(folder, vocab, [" ".join([*pair, "1"]) for pair in merges]), **options
+        )
 
     return make
 
 
 def _xlm_prophetnet(folder: Path) -> PreTrainedTokenizer:
-    from transformers.models.deprecated.xlm_prophetnet import tokenization_xlm_prophetnet  # not in transformers 5
+    # not in transformers 5
+    from transformers.models.deprecated.xlm_prophetnet import tokenization_xlm_prophetnet
 
     return _unigram(tokenization_xlm_prophetnet.XLMProphetNetTokenizer)(folder)
 
@@ -443,25 +539,45 @@ def _mt5(folder: Path) -> PreTrainedTokenizer:
 def _luke(folder: Path) -> PreTrainedTokenizer:
     _byte_bpe(transformers.RobertaTokenizer, _ROBERTA_TOKENS)(folder)
     entities = folder / "entities.json"
-    entities.write_text(json.dumps({name: place for place, name in enumerate(_ENTITIES)}), encoding="utf-8")
-    return transformers.LukeTokenizer(str(folder / "vocab.json"), str(folder / "merges.txt"), str(entities))
+    entities.write_text(
+        json.dumps({name: place for place, name in enumerate(_ENTITIES)}), encoding="utf-8"
+    )
+    return transformers.LukeTokenizer(
+        str(folder / "vocab.json"), str(folder / "merges.txt"), str(entities)
+    )
 
 
 def _roc_bert(folder: Path) -> PreTrainedTokenizer:
     bert = _wordpiece(transformers.BertTokenizer, _BERT_TOKENS)(folder)
     for kind in ("shapes", "sounds"):
-        (folder / f"{kind}.json").write_text(json.dumps(dict.fromkeys(bert.vocab, 1)), encoding="utf-8")
-    return transformers.RoCBertTokenizer(*(str(folder / name) for name in ("words.txt", "shapes.json", "sounds.json")))
+        (folder / f"{kind}.json").write_text(
+            json.dumps(dict.fromkeys(bert.vocab, 1)), encoding="utf-8"
+        )
+    return transformers.RoCBertTokenizer(
+        *(str(folder / name) for name in ("words.txt", "shapes.json", "sounds.json"))
+    )
 
 
 _ENTITIES = ["[PAD]", "[UNK]", "[MASK]", "[MASK2]"]
-_CONTROL = {"control_symbols": "[CLS],[SEP],[MASK]", "pad_id": 0, "unk_id": 1, "bos_id": -1, "eos_id": -1}
+_CONTROL = {
+    "control_symbols": "[CLS],[SEP],[MASK]",
+    "pad_id": 0,
+    "unk_id": 1,
+    "bos_id": -1,
+    "eos_id": -1,
+}
 _ROBERTA_TOKENS = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 
 KINDS: dict[str, Make] = {
-    "albert": _unigram(transformers.AlbertTokenizer, **_CONTROL, user_defined_symbols=["(", ")", ".", "-", "£", "€"]),
+    "albert": _unigram(
+        transformers.AlbertTokenizer,
+        **_CONTROL,
+        user_defined_symbols=["(", ")", ".", "-", "£", "€"],
+    ),
     "albert-accents": _unigram(
-        transformers.AlbertTokenizer, **_CONTROL, options={"keep_accents": True, "do_lower_case": False}
+        transformers.AlbertTokenizer,
+        **_CONTROL,
+        options={"keep_accents": True, "do_lower_case": False},
     ),
     "bart": _byte_bpe(transformers.BartTokenizer, _ROBERTA_TOKENS),
     "bert": _wordpiece(transformers.BertTokenizer, _BERT_TOKENS),
@@ -484,9 +600,13 @@ KINDS: dict[str, Make] = {
         options={"cls_token": "<s>", "sep_token": "</s>"},
     ),
     "bigbird-characters": _unigram(transformers.BigBirdTokenizer, **_CONTROL, model_type="char"),
-    "bigbird-suffix": _unigram(transformers.BigBirdTokenizer, **_CONTROL, treat_whitespace_as_suffix=True),
+    "bigbird-suffix": _unigram(
+        transformers.BigBirdTokenizer, **_CONTROL, treat_whitespace_as_suffix=True
+    ),
     "bigbird-words": _unigram(transformers.BigBirdTokenizer, **_CONTROL, model_type="word"),
-    "blenderbot": _byte_bpe(transformers.BlenderbotTokenizer, _ROBERTA_TOKENS, add_prefix_space=True),
+    "blenderbot": _byte_bpe(
+        transformers.BlenderbotTokenizer, _ROBERTA_TOKENS, add_prefix_space=True
+    ),
     "blenderbot-small": _blenderbot_small,
     "byt5": lambda folder: transformers.ByT5Tokenizer(),
     "camembert": _unigram(transformers.CamembertTokenizer),
@@ -494,7 +614,9 @@ KINDS: dict[str, Make] = {
     "deberta": _byte_bpe(transformers.DebertaTokenizer, _BERT_TOKENS),
     "deberta-v2": _unigram(transformers.DebertaV2Tokenizer, **_CONTROL, byte_fallback=True),
     "deberta-v2-marks": _unigram(
-        transformers.DebertaV2Tokenizer, **_CONTROL, options={"split_by_punct": True, "do_lower_case": True}
+        transformers.DebertaV2Tokenizer,
+        **_CONTROL,
+        options={"split_by_punct": True, "do_lower_case": True},
     ),
     "distilbert": _wordpiece(transformers.DistilBertTokenizer, _BERT_TOKENS),
     "electra": _wordpiece(transformers.ElectraTokenizer, _BERT_TOKENS),
@@ -511,7 +633,8 @@ KINDS: dict[str, Make] = {
     "pegasus": _unigram(transformers.PegasusTokenizer, **_T5_IDS),
     "prophetnet": _wordpiece(transformers.ProphetNetTokenizer, _BERT_TOKENS),
     "rembert": _unigram(
-        transformers.RemBertTokenizer, **(_CONTROL | {"control_symbols": "[CLS],[SEP],[MASK],[PAD],[UNK]"})
+        transformers.RemBertTokenizer,
+        **(_CONTROL | {"control_symbols": "[CLS],[SEP],[MASK],[PAD],[UNK]"}),
     ),
     "roberta": _byte_bpe(transformers.RobertaTokenizer, _ROBERTA_TOKENS),
     "roc-bert": _roc_bert,
@@ -586,7 +709,9 @@ FAST = {
 """Models without a slow tokenizer, to the function that makes the fast one."""
 
 _SETTINGS_OF = {"bertweet": "roberta", "bort": "bert", "mbart-50": "mbart"}
-"""Model to its architecture, if that has another name; bert-score takes any name with "t5" for a T5."""
+"""Model to its architecture, if that has another name; bert-score takes any name with "t5" for a
+T5.
+"""
 
 TINY_MODELS = sorted({*SETTINGS, *_SETTINGS_OF})
 
@@ -605,16 +730,26 @@ EVERY_CUT = {
 """One model for each way to cut and to export; the others differ from these in data."""
 
 EVERY_INPUT = {"bert", "convbert", "modernbert", "t5", "xlnet"}
-"""One model for each way that texts become the input of a graph: special tokens, their places, and padding."""
+"""One model for each way that texts become the input of a graph: special tokens, their places, and
+padding.
+"""
 
 
 def each_family(names: Iterable[str], quick: Set[str] = EVERY_CUT) -> list[Any]:
-    """Return the names as parameters of a test; those that are not among the quick are left to `make test-families`."""
-    return [name if name in quick else pytest.param(name, marks=pytest.mark.families) for name in names]
+    """Return the names as parameters of a test; those that are not among the quick are left to
+    `make test-families`.
+    """
+    return [
+        name if name in quick else pytest.param(name, marks=pytest.mark.families) for name in names
+    ]
 
 
-def save_model_and_tokenizer(name: str, folder: Path, *, is_wide: bool = False, seed: int = 0) -> Path:
-    """Save a model and its tokenizer in a folder; both know the same ids and the same maximum length."""
+def save_model_and_tokenizer(
+    name: str, folder: Path, *, is_wide: bool = False, seed: int = 0
+) -> Path:
+    """Save a model and its tokenizer in a folder; both know the same ids and the same maximum
+    length.
+    """
     (folder / "training").mkdir(parents=True)
     make_tokenizer = FAST[name] if name in FAST else KINDS[_KIND_OF.get(name, name)]
     tokenizer = make_tokenizer(folder / "training")
@@ -625,7 +760,8 @@ def save_model_and_tokenizer(name: str, folder: Path, *, is_wide: bool = False, 
             settings["embedding_size"] = _WIDE["hidden_size"]
         settings |= {key: size for key, size in _WIDE.items() if key in settings}
     if "block_size" in settings:
-        settings["block_size"] = 64  # longer than the texts: bert-score goes block-sparse until a short batch comes
+        # longer than the texts: bert-score goes block-sparse until a short batch comes
+        settings["block_size"] = 64
     if "pad_index" in settings:
         settings["pad_index"] = tokenizer.pad_token_id
     config = AutoConfig.for_model(model_type, **settings)
@@ -637,7 +773,17 @@ def save_model_and_tokenizer(name: str, folder: Path, *, is_wide: bool = False, 
 
 def save_tiny_bert(folder: Path, num_layers: int = 3) -> None:
     folder.mkdir()
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS.split(), *".,!?", "##s", "##ing"]
+    vocabulary = [
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "[MASK]",
+        *WORDS.split(),
+        *".,!?",
+        "##s",
+        "##ing",
+    ]
     (folder / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
     transformers.BertTokenizer(folder / "vocab.txt", model_max_length=32).save_pretrained(folder)
     torch.manual_seed(0)

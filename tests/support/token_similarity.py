@@ -6,9 +6,13 @@ from bertscore_onnx.similarity import TokenSimilarity
 
 
 def stated_similarity(candidate, reference, similarity, weights=None, **fields):
-    """Return a TokenSimilarity; `[CLS]` and `[SEP]` are special, and tokens weigh 1 unless `weights` has two lists."""
+    """Return a TokenSimilarity; `[CLS]` and `[SEP]` are special, and tokens weigh 1 unless
+    `weights` has two lists.
+    """
     of_candidate, of_reference = weights or ([1] * len(candidate), [1] * len(reference))
-    special = [np.array([text in ("[CLS]", "[SEP]") for text in side]) for side in (candidate, reference)]
+    special = [
+        np.array([text in ("[CLS]", "[SEP]") for text in side]) for side in (candidate, reference)
+    ]
     return TokenSimilarity(
         candidate,
         reference,

@@ -1,4 +1,6 @@
-"""Small files of judgements in the layouts of WMT25 and WMT26, from one set of invented judgements."""
+"""Small files of judgements in the layouts of WMT25 and WMT26, from one set of invented
+judgements.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,7 +15,9 @@ ANNOTATORS = ("human1", "human2")
 
 
 def judgement(system: str, position: int, annotator: str) -> float | None:
-    """Return an invented score: the second annotator judged fewer outputs, and nobody all segments of all systems."""
+    """Return an invented score: the second annotator judged fewer outputs, and nobody all segments
+    of all systems.
+    """
     at = SYSTEMS.index(system)
     if (annotator == "human2" and (position + at) % 2) or (system == "MT-3" and position == 4):
         return None
@@ -21,7 +25,10 @@ def judgement(system: str, position: int, annotator: str) -> float | None:
 
 
 def text(system: str, position: int) -> str:
-    return f"the {'black cat' if system == 'refA' else system} sat {'very ' * (position % 3)}still on mat {position}"
+    return (
+        f"the {'black cat' if system == 'refA' else system} sat {'very ' * (position % 3)}still "
+        f"on mat {position}"
+    )
 
 
 def metric(system: str, position: int) -> float:
@@ -38,12 +45,17 @@ def wmt25_lines(edition: str = "list", language_pair: str = "en-xx_YY") -> list[
     return [
         {
             "scores": {
-                system: _entry(edition, scores(system, position), metric(system, position)) for system in SYSTEMS
+                system: _entry(edition, scores(system, position), metric(system, position))
+                for system in SYSTEMS
             },
             "src_text": f"source {position}",
             "tgt_text": {name: text(name, position) for name in (*SYSTEMS, "unjudged")},
             "doc_id": f"{language_pair}_#_news_#_{document}_#_{number}",
-            **({"metrics": {s: {"M": metric(s, position)} for s in SYSTEMS}} if edition == "list" else {}),
+            **(
+                {"metrics": {s: {"M": metric(s, position)} for s in SYSTEMS}}
+                if edition == "list"
+                else {}
+            ),
         }
         for position, (document, number) in enumerate(SEGMENTS)
     ]
@@ -53,7 +65,10 @@ def _entry(edition: str, found: Mapping[str, float], of_metric: float) -> Any:
     errors = [{"start_i": 1, "end_i": 3, "severity": "minor"}]
     if edition != "rounds":
         key = "human" if edition == "control" else "score"
-        return [{key: score, "annotator": name, "errors": errors, "times": [1.0, 2.0]} for name, score in found.items()]
+        return [
+            {key: score, "annotator": name, "errors": errors, "times": [1.0, 2.0]}
+            for name, score in found.items()
+        ]
     return {"M": of_metric} | {
         key: value
         for name, score in found.items()
@@ -67,7 +82,9 @@ def _entry(edition: str, found: Mapping[str, float], of_metric: float) -> Any:
 
 
 def wmt26_screens() -> list[dict[str, Any]]:
-    """Return the screens of a campaign: each annotator saw each document, with the outputs that this one judged."""
+    """Return the screens of a campaign: each annotator saw each document, with the outputs that
+    this one judged.
+    """
     screens = []
     for name in ANNOTATORS:
         for document, count in DOCUMENTS.items():
@@ -89,7 +106,15 @@ def wmt26_screens() -> list[dict[str, Any]]:
                         if score is not None
                     }
                 )
-            screens.append({"annotation": annotation, "actions": [], "item": items, "user_id": name, "item_i": 0})
+            screens.append(
+                {
+                    "annotation": annotation,
+                    "actions": [],
+                    "item": items,
+                    "user_id": name,
+                    "item_i": 0,
+                }
+            )
     return screens
 
 
@@ -99,5 +124,8 @@ def human(system: str) -> str:
 
 
 def write_lines(path: Path, records: Sequence[Any]) -> Path:
-    path.write_text("".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records), encoding="utf-8")
+    path.write_text(
+        "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records),
+        encoding="utf-8",
+    )
     return path

@@ -3,7 +3,13 @@
 from bertscore_onnx.compat.bert_score import utils
 from bertscore_onnx.compat.bert_score.score import plot_example, score
 from bertscore_onnx.compat.bert_score.scorer import BERTScorer
-from bertscore_onnx.compat.bert_score.utils import get_hash, get_idf_dict, get_tokenizer, lang2model, model2layers
+from bertscore_onnx.compat.bert_score.utils import (
+    get_hash,
+    get_idf_dict,
+    get_tokenizer,
+    lang2model,
+    model2layers,
+)
 from bertscore_onnx.compat.bert_score.version import __version__
 
 __all__ = [

@@ -33,12 +33,12 @@ def score(
     baseline_path: str | PathLike[str] | None = None,
     use_fast_tokenizer: bool = False,
 ) -> Any:
-    """Score in a single call, as `bertscore_onnx.score` does, which keeps the model for the next one.
+    """Score in a single call, as `bertscore_onnx.score` does, which keeps the model for the next
+    one.
 
-    Args:
-        device: may also be PyTorch's, as for `BERTScorer`.
-        nthreads: has no effect.
-        rescale_with_baseline: if there is no baseline for `lang`, scores stay raw, with a line on standard error.
+    Args: device: may also be PyTorch's, as for `BERTScorer`. nthreads: has no effect.
+        rescale_with_baseline: if there is no baseline for `lang`, scores stay raw, with a line on
+        standard error.
 
     Returns:
         P, R and F; with `return_hash` a tuple of these and the hash.
@@ -73,7 +73,9 @@ def score(
         return as_tensors(scores)
     layer = model2layers[str(model)] if layer is None else layer
     has_file = baseline_path is not None
-    return as_tensors(scores), get_hash(str(model), layer, idf, rescale_with_baseline, has_file, use_fast_tokenizer)
+    return as_tensors(scores), get_hash(
+        str(model), layer, idf, rescale_with_baseline, has_file, use_fast_tokenizer
+    )
 
 
 def plot_example(

@@ -1,4 +1,6 @@
-"""bert-score's `BERTScorer`, with its arguments, its properties, and results that behave like tensors."""
+"""bert-score's `BERTScorer`, with its arguments, its properties, and results that behave like
+tensors.
+"""
 
 import warnings
 from collections.abc import Iterable, Mapping
@@ -37,9 +39,9 @@ class BERTScorer:
     ) -> None:
         """Load a bundle; the arguments are as of `bertscore_onnx.BERTScorer`.
 
-        Args:
-            nthreads: has no effect; in bert-score it is the number of processes that tokenise for idf.
-            device: may also be PyTorch's: the number of a card, "cpu:0", or another accelerator such as "mps", for
+        Args: nthreads: has no effect; in bert-score it is the number of processes that tokenise for
+            idf. device: may also be PyTorch's: the number of a card, "cpu:0", or another
+            accelerator such as "mps", for
                 which the CPU scores, with one warning.
         """
         model, layer, known_lang = look_up(model_type, num_layers, lang)
@@ -54,7 +56,8 @@ class BERTScorer:
             lang=known_lang,
             rescale_with_baseline=rescale_with_baseline,
             baseline_path=baseline_path,
-            use_fast_tokenizer=use_fast_tokenizer or None,  # False is the default, and a bundle has its own
+            # False is the default, and a bundle has its own
+            use_fast_tokenizer=use_fast_tokenizer or None,
         )
         self.model_type = str(model)
         self.num_layers = self._scorer.num_layers if layer is None else layer
@@ -76,9 +79,13 @@ class BERTScorer:
 
     @property
     def baseline_vals(self) -> Any:
-        """The baseline of P, R and F, (3,), or (layers, 1, 3) with `all_layers`; a BaselineError if there is none."""
+        """The baseline of P, R and F, (3,), or (layers, 1, 3) with `all_layers`; a BaselineError if
+        there is none.
+        """
         if self.lang is None and not self.use_custom_baseline:
-            raise BaselineError("A baseline needs the language, `lang`, or a file, `baseline_path`.")
+            raise BaselineError(
+                "A baseline needs the language, `lang`, or a file, `baseline_path`."
+            )
         baselines = self._scorer.with_rescaling(self.lang, self.baseline_path).rescaling.baselines
         values = np.array([astuple(baseline) for baseline in baselines], dtype=np.float32)
         return as_tensor(values[:, None] if self.all_layers else values[0])
@@ -121,11 +128,15 @@ class BERTScorer:
 
     def __repr__(self) -> str:
         """Name the scorer by its settings."""
-        return f"BERTScorer(hash={self.hash}, batch_size={self.batch_size}, nthreads={self.nthreads})"
+        return (
+            f"BERTScorer(hash={self.hash}, batch_size={self.batch_size}, nthreads={self.nthreads})"
+        )
 
 
 def device_named(device: object) -> object:
-    """Return our name for a device of PyTorch: the CPU, with one warning, in place of an accelerator but CUDA."""
+    """Return our name for a device of PyTorch: the CPU, with one warning, in place of an
+    accelerator but CUDA.
+    """
     if isinstance(device, int) and not isinstance(device, bool):
         return f"cuda:{device}"
     kind, _, index = str(device).partition(":")
@@ -143,4 +154,6 @@ _ACCELERATORS = ("hpu", "ipu", "maia", "mps", "mtia", "npu", "vulkan", "xla", "x
 
 @cache
 def _warn_of_accelerator(kind: str) -> None:
-    warnings.warn(f'device "{kind}" is not available. The CPU scores instead.', RuntimeWarning, stacklevel=4)
+    warnings.warn(
+        f'device "{kind}" is not available. The CPU scores instead.', RuntimeWarning, stacklevel=4
+    )

@@ -26,8 +26,8 @@ class BundleTokenizer:
         """Raise an InputError for another maximum, which the scorer would not follow."""
         if tokens != self.model_max_length:
             raise InputError(
-                f"model_max_length cannot be changed to {tokens}, since the scorer has a tokenizer of its own. Use "
-                f"bertscore_onnx.BERTScorer(..., max_length={tokens})."
+                f"model_max_length cannot be changed to {tokens}, since the scorer has a "
+                f"tokenizer of its own. Use bertscore_onnx.BERTScorer(..., max_length={tokens})."
             )
 
     def encode(self, text: str) -> list[int]:

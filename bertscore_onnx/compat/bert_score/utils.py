@@ -32,7 +32,11 @@ lang2model = defaultdict(lambda: catalogue.default_model("und"), catalogue.model
 """Language code to model; other languages get the multilingual one."""
 
 model2layers = _Layers(
-    {name: entry.num_layers for name, entry in catalogue.entries().items() if entry.source == catalogue.BERT_SCORE}
+    {
+        name: entry.num_layers
+        for name, entry in catalogue.entries().items()
+        if entry.source == catalogue.BERT_SCORE
+    }
 )
 """Model to the layer that bert-score tuned; the path of a bundle to its own."""
 
@@ -40,10 +44,11 @@ model2layers = _Layers(
 def look_up(
     model_type: str | PathLike[str] | None, num_layers: int | None, lang: str | None
 ) -> tuple[str | None, int | None, str | None]:
-    """Return the model and the layer that these tables give, as a program may have changed them, and the language.
+    """Return the model and the layer that these tables give, as a program may have changed them,
+    and the language.
 
-    The model is None if none is named, and the layer if it is the bundle's own. A language that only the changed table
-    has is "und".
+    The model is None if none is named, and the layer if it is the bundle's own. A language that
+    only the changed table has is "und".
     """
     if model_type is None and lang is not None:
         code = catalogue.lower_code(lang)
@@ -68,7 +73,8 @@ def get_hash(
 ) -> str:
     """Return bert-score's line about the settings, with this library in place of transformers.
 
-    It does not distinguish idf weights of different sentences; `bertscore_onnx.BERTScorer.signature` does.
+    It does not distinguish idf weights of different sentences;
+    `bertscore_onnx.BERTScorer.signature` does.
     """
     line = f"{model}_L{num_layers}_{'idf' if idf else 'no-idf'}_version={__version__}"
     line += f"(bertscore-onnx={own_version})"
@@ -86,11 +92,15 @@ def get_tokenizer(model_type: str, use_fast: bool = False) -> BundleTokenizer:
     mode: TokenizerMode | None = "fast" if use_fast else None
     layer = model2layers.get(model_type)
     return BundleTokenizer(
-        resolve_bundle(local_path(model_type), num_layers=layer, all_layers=None, tokenizer_mode=mode)
+        resolve_bundle(
+            local_path(model_type), num_layers=layer, all_layers=None, tokenizer_mode=mode
+        )
     )
 
 
-def get_idf_dict(arr: Iterable[str], tokenizer: BundleTokenizer, nthreads: int = 4) -> defaultdict[int, float]:
+def get_idf_dict(
+    arr: Iterable[str], tokenizer: BundleTokenizer, nthreads: int = 4
+) -> defaultdict[int, float]:
     """Compute idf weights, log((N + 1) / (df + 1)), for the argument `idf`.
 
     Args:
@@ -103,8 +113,9 @@ def get_idf_dict(arr: Iterable[str], tokenizer: BundleTokenizer, nthreads: int =
     """
     if not isinstance(tokenizer, BundleTokenizer):
         raise InputTypeError(
-            f"The tokenizer is a {type(tokenizer).__name__}; expected what bert_score.utils.get_tokenizer(model_type) "
-            "returns, whose ids are those that are scored."
+            f"The tokenizer is a {type(tokenizer).__name__}; expected what "
+            "bert_score.utils.get_tokenizer(model_type) returns, whose ids are those that are "
+            "scored."
         )
     documents = tokenizer.encode_batch([*arr])
     frequency = Counter(token for ids in documents for token in {*ids})
@@ -129,10 +140,13 @@ _OF_PYTORCH = (
 
 
 def __getattr__(name: str) -> object:
-    """Raise an ImportError for bert-score's other names: its message is shown after `from … import` as well."""
+    """Raise an ImportError for bert-score's other names: its message is shown after `from … import`
+    as well.
+    """
     if name not in _OF_PYTORCH:
         raise AttributeError(f"module 'bert_score' has no attribute {name!r}")
     raise ImportError(
-        f"bert-score's {name} is not part of this drop-in replacement, which has no PyTorch model. Use "
-        "bertscore_onnx.BERTScorer.encode for embeddings, and .pairwise for the scores of all pairs."
+        f"bert-score's {name} is not part of this drop-in replacement, which has no PyTorch "
+        "model. Use bertscore_onnx.BERTScorer.encode for embeddings, and .pairwise for the "
+        "scores of all pairs."
     )

@@ -7,7 +7,9 @@ import evaluate
 
 from bertscore_onnx.functional import score
 
-_DESCRIPTION = "Precision, recall and F1 of matching contextual token embeddings greedily, on ONNX Runtime."
+_DESCRIPTION = (
+    "Precision, recall and F1 of matching contextual token embeddings greedily, on ONNX Runtime."
+)
 
 _INPUTS = """
 Args:
@@ -47,7 +49,9 @@ class BertScoreOnnx(evaluate.Metric):  # type: ignore[misc] # evaluate carries n
             reference_urls=["https://arxiv.org/abs/1904.09675"],
         )
 
-    def _compute(self, predictions: list[str], references: list[Any], **options: Any) -> dict[str, Any]:
+    def _compute(
+        self, predictions: list[str], references: list[Any], **options: Any
+    ) -> dict[str, Any]:
         scores, signature = score(predictions, references, return_hash=True, **options)
         precision, recall, f1 = (values.tolist() for values in scores)
         return {"precision": precision, "recall": recall, "f1": f1, "hashcode": signature}

@@ -32,33 +32,55 @@ _eval_set_option = partial(typer.Option, rich_help_panel="EvalSet")
 class MetaOptions:
     """The options of the command."""
 
-    source: Annotated[str, typer.Argument(metavar="EVALSET|TABLE", help="A folder of mt-metrics-eval, or a table.")]
+    source: Annotated[
+        str,
+        typer.Argument(metavar="EVALSET|TABLE", help="A folder of mt-metrics-eval, or a table."),
+    ]
     settings: "ScorerSettings"
     language_pair: Annotated[
-        list[str] | None, typer.Option("--language-pair", metavar="LP...", help="Pairs, such as he-en.  [default: all]")
+        list[str] | None,
+        typer.Option(
+            "--language-pair", metavar="LP...", help="Pairs, such as he-en.  [default: all]"
+        ),
     ] = None
-    gold: Annotated[str | None, _eval_set_option("--gold", metavar="NAME", help="The judgements, such as mqm.")] = None
+    gold: Annotated[
+        str | None, _eval_set_option("--gold", metavar="NAME", help="The judgements, such as mqm.")
+    ] = None
     reference: Annotated[
-        str | None, _eval_set_option("--reference", metavar="NAME", help="The reference of metrics, such as refB.")
+        str | None,
+        _eval_set_option(
+            "--reference", metavar="NAME", help="The reference of metrics, such as refB."
+        ),
     ] = None
     metric_scores: Annotated[
         list[str] | None,
-        _eval_set_option("--metric-scores", metavar="METRIC-REF...", help="Scores, such as BLEU-refB.  [default: all]"),
+        _eval_set_option(
+            "--metric-scores",
+            metavar="METRIC-REF...",
+            help="Scores, such as BLEU-refB.  [default: all]",
+        ),
     ] = None
-    score: Annotated[list[str] | None, typer.Option("--score", metavar="COLUMN...", help="Columns of scores.")] = None
+    score: Annotated[
+        list[str] | None, typer.Option("--score", metavar="COLUMN...", help="Columns of scores.")
+    ] = None
     lower_better: Annotated[
-        list[str] | None, typer.Option("--lower-better", metavar="NAME...", help="Scores of which less is better.")
+        list[str] | None,
+        typer.Option("--lower-better", metavar="NAME...", help="Scores of which less is better."),
     ] = None
     metric: Metrics = None
     matching: Matchings = None
     context_sentences: ContextSentences = None
-    sentinels: Annotated[bool, test_option("--sentinels/--no-sentinels", help="Judge scores that read no meaning.")] = (
-        True
-    )
-    missing: Annotated[Literal["raise", "drop"], typer.Option("--missing", help="Segments without a score.")] = "raise"
+    sentinels: Annotated[
+        bool, test_option("--sentinels/--no-sentinels", help="Judge scores that read no meaning.")
+    ] = True
+    missing: Annotated[
+        Literal["raise", "drop"], typer.Option("--missing", help="Segments without a score.")
+    ] = "raise"
     columns: Annotated[list[str] | None, columns_option(*_ROLES)] = None
     input_format: FilesFormat = None
-    resamples: Annotated[int, test_option("--resamples", metavar="N", min=1, help="Permutations.")] = 1000
+    resamples: Annotated[
+        int, test_option("--resamples", metavar="N", min=1, help="Permutations.")
+    ] = 1000
     seed: Annotated[int, test_option("--seed", metavar="N", min=0, help="Seed of the draws.")] = 4
     output_format: Annotated[
         Literal["text", "json", "tsv", "latex"],
@@ -79,18 +101,24 @@ class MetaOptions:
 
     @property
     def corpus_metrics(self) -> Mapping[str, Mapping[str, Any]]:
-        """The metrics of sacreBLEU with the arguments of its classes; raises typer.BadParameter for an unknown one."""
+        """The metrics of sacreBLEU with the arguments of its classes; raises typer.BadParameter for
+        an unknown one.
+        """
         from bertscore_onnx_evaluation.metric_scores import METRICS, SACREBLEU
 
         named = metrics_of(self.metric or ())
         for name in named:
             if name not in METRICS:
-                raise typer.BadParameter(f"{name!r} is none of {', '.join(METRICS)}.", param_hint="--metric")
+                raise typer.BadParameter(
+                    f"{name!r} is none of {', '.join(METRICS)}.", param_hint="--metric"
+                )
         return {name: named[name] for name in SACREBLEU if name in named}
 
     @property
     def model(self) -> str | None:
-        """The model to score with: the given one, or with `--metric bertscore` the default one; None for none."""
+        """The model to score with: the given one, or with `--metric bertscore` the default one;
+        None for none.
+        """
         from bertscore_onnx_evaluation.metric_scores import BERTSCORE
 
         is_named = BERTSCORE in metrics_of(self.metric or ())
@@ -104,11 +132,14 @@ class MetaOptions:
             return {}
         matchings = self.matching or ["bertscore"]
         return {
-            str(matching): {**self.settings, "model_type": self.model, "matching": matching} for matching in matchings
+            str(matching): {**self.settings, "model_type": self.model, "matching": matching}
+            for matching in matchings
         }
 
     def num_context(self, metric: str) -> int:
-        """Return how many preceding sentences a metric gets as context: of several, only doc-bert-score gets any."""
+        """Return how many preceding sentences a metric gets as context: of several, only
+        doc-bert-score gets any.
+        """
         settings = self.scorers[metric]
         if len(self.scorers) > 1 and matching_of(settings).context == "excluded":
             return 0

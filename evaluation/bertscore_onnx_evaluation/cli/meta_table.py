@@ -11,7 +11,12 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.cli.terminal import echo, with_options
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.columns import CANDIDATE_COLUMNS, ID_COLUMNS, REFERENCE_COLUMNS, check_forms
+from bertscore_onnx.tables.columns import (
+    CANDIDATE_COLUMNS,
+    ID_COLUMNS,
+    REFERENCE_COLUMNS,
+    check_forms,
+)
 from bertscore_onnx.tables.table import natural_key
 from bertscore_onnx.tables.whole_table import WholeTable
 from bertscore_onnx_evaluation.cli.meta_options import MetaOptions

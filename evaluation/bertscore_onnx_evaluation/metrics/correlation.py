@@ -1,4 +1,5 @@
-"""Agreement of a metric with human scores: Pearson's r, acc*_eq of the outputs of a segment, and SPA of systems.
+"""Agreement of a metric with human scores: Pearson's r, acc*_eq of the outputs of a segment, and
+SPA of systems.
 
 Outputs without a judgement are left out. A side that ties everything has no value.
 """
@@ -25,11 +26,15 @@ class Measure:
     value: float | None
     """None if the data gives no value."""
     n: int
-    """The number of judged outputs or systems it was computed from; for acc*_eq and SPA of their pairs."""
+    """The number of judged outputs or systems it was computed from; for acc*_eq and SPA of their
+    pairs.
+    """
     reason: str = ""
     """Why there is no value; empty if there is one."""
     groups: int = 1
-    """How many values it is the mean of, or for SPA the segments that systems are compared on; 0 without a value."""
+    """How many values it is the mean of, or for SPA the segments that systems are compared on; 0
+    without a value.
+    """
     left_out: int = 0
     """How many groups had no value, and are not part of the mean."""
     zeros: int = 0
@@ -39,7 +44,9 @@ class Measure:
     high: float | None = None
     """The upper end."""
     epsilon: float | None = None
-    """For `tie_calibrated_accuracy`: the difference up to which two scores of the metric count as tied."""
+    """For `tie_calibrated_accuracy`: the difference up to which two scores of the metric count as
+    tied.
+    """
 
 
 def finite(value: float) -> float | None:
@@ -53,7 +60,9 @@ def no_value(reason: str, n: int) -> Measure:
 
 
 def average(measures: Sequence[Measure]) -> Measure:
-    """Average the measures that have a value, each of one group, with the same weight; InputError without any."""
+    """Average the measures that have a value, each of one group, with the same weight; InputError
+    without any.
+    """
     if not measures:
         raise InputError("There are no measures to average. Give at least one.")
     values = [measure.value for measure in measures if measure.value is not None]
@@ -67,10 +76,12 @@ def average(measures: Sequence[Measure]) -> Measure:
 
 
 def judged_scores(human: Floats, metric: Floats, *, ndim: int = 2) -> tuple[Floats, Floats]:
-    """Return human scores and a metric's as float64; raise InputError unless shapes agree and no score is missing.
+    """Return human scores and a metric's as float64.
 
-    Both are (systems, segments), or (systems,) with `ndim` 1. Human scores are NaN where nobody judged, and so are then
-    those of the metric, which have to be finite elsewhere.
+    Raise InputError unless shapes agree and no score is missing.
+
+    Both are (systems, segments), or (systems,) with `ndim` 1. Human scores are NaN where nobody
+    judged, and so are then those of the metric, which have to be finite elsewhere.
     """
     human, metric = np.asarray(human, dtype=np.float64), np.asarray(metric, dtype=np.float64)
     axes = ("system", "segment")[:ndim]
@@ -80,12 +91,17 @@ def judged_scores(human: Floats, metric: Floats, *, ndim: int = 2) -> tuple[Floa
             f"Human scores of shape {human.shape} and metric scores of shape {metric.shape}; "
             f"expected both as ({shape}), in the same order."
         )
-    for side, is_wrong in (("Annotators", np.isinf(human)), ("The metric", ~np.isnan(human) & ~np.isfinite(metric))):
+    for side, is_wrong in (
+        ("Annotators", np.isinf(human)),
+        ("The metric", ~np.isnan(human) & ~np.isfinite(metric)),
+    ):
         if is_wrong.any():
-            place = ", ".join(f"{axis} {at}" for axis, at in zip(axes, np.argwhere(is_wrong)[0], strict=True))
+            place = ", ".join(
+                f"{axis} {at}" for axis, at in zip(axes, np.argwhere(is_wrong)[0], strict=True)
+            )
             raise InputError(
-                f"{side} gave no finite score at {place} (counted from 0). Give one, or NaN as the human score "
-                f"to leave the place out."
+                f"{side} gave no finite score at {place} (counted from 0). Give one, or NaN as "
+                "the human score to leave the place out."
             )
     metric = np.where(np.isnan(human), np.nan, metric)
     _check_range(human, metric)
@@ -100,11 +116,16 @@ def _check_range(*scores: Floats) -> None:
     """Raise InputError if a finite score is too large to be summed."""
     for values in scores:
         if (np.isfinite(values) & (np.abs(values) > LARGEST)).any():
-            raise InputError(f"A score is beyond ±{LARGEST:g}, and sums of such scores overflow. Scale the scores.")
+            raise InputError(
+                f"A score is beyond ±{LARGEST:g}, and sums of such scores overflow. Scale the "
+                "scores."
+            )
 
 
 def often_judged(is_judged: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which systems are judged on at least half as many segments as any other, from (systems, segments)."""
+    """Return which systems are judged on at least half as many segments as any other, from
+    (systems, segments).
+    """
     counts = is_judged.sum(axis=1)
     return (counts > 0) & (2 * counts >= counts.max(initial=0))
 
@@ -117,7 +138,10 @@ def mean_by_system(scores: Floats) -> Floats:
 
 
 def scipy_module(name: Literal["special", "stats"]) -> Any:
-    """Return a module of scipy, which takes a second to load; raise MissingExtraError unless scipy is installed."""
+    """Return a module of scipy, which takes a second to load.
+
+    Raise MissingExtraError unless scipy is installed.
+    """
     with needs_extra("evaluation", "This statistic"):
         return import_module(f"scipy.{name}")
 
@@ -131,15 +155,13 @@ METRIC_CONSTANT = "the metric's scores are constant"
 def correlate(human: Floats, metric: Floats, *, by: Grouping = "all") -> Measure:
     """Correlate a metric's segment scores with human scores by Pearson's r.
 
-    Args:
-        human: (systems, segments), NaN where nobody judged.
-        metric: (systems, segments), finite where annotators judged.
-        by: over all judged outputs at once; or within each segment, and then the mean of these values.
+    Args: human: (systems, segments), NaN where nobody judged. metric: (systems, segments), finite
+        where annotators judged. by: over all judged outputs at once; or within each segment, and
+        then the mean of these values.
 
-    Returns:
-        The correlation in [-1, 1]. A segment where only the metric is constant counts as 0, since leaving it out would
-        favour a metric that is constant where it would err. Segments without a value are left out and counted; `n`
-        counts the judged outputs in the others.
+    Returns: The correlation in [-1, 1]. A segment where only the metric is constant counts as 0,
+        since leaving it out would favour a metric that is constant where it would err. Segments
+        without a value are left out and counted; `n` counts the judged outputs in the others.
 
     Raises:
         InputError: shapes differ, a score is missing, or the grouping is unknown.
@@ -150,7 +172,9 @@ def correlate(human: Floats, metric: Floats, *, by: Grouping = "all") -> Measure
     if by == "all":
         return correlate_pairs(human.ravel(), metric.ravel())
     measures = [correlate_pairs(*pairs) for pairs in zip(human.T, metric.T, strict=True)]
-    return average([Measure(0.0, row.n, zeros=1) if row.reason == METRIC_CONSTANT else row for row in measures])
+    return average(
+        [Measure(0.0, row.n, zeros=1) if row.reason == METRIC_CONSTANT else row for row in measures]
+    )
 
 
 def correlate_pairs(human: Floats, metric: Floats) -> Measure:
@@ -176,7 +200,10 @@ def correlate_pairs(human: Floats, metric: Floats) -> Measure:
 
 
 def pearson(human: Floats, metric: Floats) -> Floats:
-    """Return Pearson's r along the last axis, (…), from (…, n); NaN where a side is constant."""
+    """Return Pearson's r along the last axis, (…), from (…, n).
+
+    NaN where a side is constant.
+    """
     human, metric = unit_vectors(human), unit_vectors(metric)
     return np.clip((human * metric).sum(axis=-1), -1, 1)
 
@@ -205,12 +232,16 @@ def unit_vectors(scores: Floats) -> Floats:
 
 
 CLOSE = 1e-9
-"""Correlations closer than this are equal but for rounding; likewise sums, as a share of their absolute sum."""
+"""Correlations closer than this are equal but for rounding; likewise sums, as a share of their
+absolute sum.
+"""
 
 
 def rounding(scores: Floats) -> float:
     """Return the difference up to which two of these scores are equal but for rounding."""
-    return float(max(ROUNDING * np.abs(scores).max(initial=0, where=np.isfinite(scores)), 1 / LARGEST))
+    return float(
+        max(ROUNDING * np.abs(scores).max(initial=0, where=np.isfinite(scores)), 1 / LARGEST)
+    )
 
 
 def exact_differences(scores: Floats) -> Floats:
@@ -220,32 +251,35 @@ def exact_differences(scores: Floats) -> Floats:
 
 
 def pair_differences(scores: Floats) -> Floats:
-    """Return the differences of every two systems, (pairs, …), from scores, (systems, …); 0 for one of rounding."""
+    """Return the differences of every two systems, (pairs, …), from scores, (systems, …); 0 for one
+    of rounding.
+    """
     differences = exact_differences(scores)
     differences[np.abs(differences) <= rounding(scores)] = 0
     return differences
 
 
-# SPA, soft pairwise accuracy, compares how sure each side is of the order of two systems: Thompson, Mathur, Deutsch and
-# Khayrallah, "Improving Statistical Significance in Human Evaluation of Automatic Metrics via Soft Pairwise Accuracy",
-# WMT 2024.
+# SPA, soft pairwise accuracy, compares how sure each side is of the order of two systems: Thompson,
+# Mathur, Deutsch and Khayrallah, "Improving Statistical Significance in Human Evaluation of
+# Automatic Metrics via Soft Pairwise Accuracy", WMT 2024.
 
 
-def soft_pairwise_accuracy(human: Floats, metric: Floats, *, permutations: int = 1000, seed: int = 4) -> Measure:
-    """Return 1 − the mean over pairs of systems of |p by human scores − p by the metric| (SPA, section 3 of the paper).
+def soft_pairwise_accuracy(
+    human: Floats, metric: Floats, *, permutations: int = 1000, seed: int = 4
+) -> Measure:
+    """Return 1 − the mean over pairs of systems of |p by human scores − p by the metric| (SPA,
+    section 3 of the paper).
 
-    p is the probability of such a lead of one system over another if the two were equal (`superiority`). The paper
-    takes each pair in one order; with ties the other order has another value, and this is the mean of both.
+    p is the probability of such a lead of one system over another if the two were equal
+    (`superiority`). The paper takes each pair in one order; with ties the other order has another
+    value, and this is the mean of both.
 
-    Args:
-        human: (systems, segments), NaN where nobody judged. Only segments judged for every system count.
-        metric: (systems, segments), finite where annotators judged.
-        permutations: how often each pair of systems is permuted.
-        seed: of the permutations; 4 draws mt-metrics-eval's.
+    Args: human: (systems, segments), NaN where nobody judged. Only segments judged for every system
+        count. metric: (systems, segments), finite where annotators judged. permutations: how often
+        each pair of systems is permuted. seed: of the permutations; 4 draws mt-metrics-eval's.
 
-    Returns:
-        SPA in [0, 1]; `n` counts the pairs of systems, `groups` the segments. None if either side ties all systems in
-        every segment.
+    Returns: SPA in [0, 1]; `n` counts the pairs of systems, `groups` the segments. None if either
+        side ties all systems in every segment.
 
     Raises:
         InputError: shapes differ, a score is missing or infinite, or there are no permutations.
@@ -261,20 +295,26 @@ def soft_pairwise_accuracy(human: Floats, metric: Floats, *, permutations: int =
     for whose, scores in zip(("human scores tie", "metric ties"), sides, strict=True):
         if not pair_differences(scores).any():
             return no_value(f"the {whose} all systems in every segment", 0)
-    by_human, by_metric = (superiority(scores, permutations=permutations, seed=seed) for scores in sides)
-    distance = int(np.abs(by_human - by_metric).sum())  # whole numbers: the order of systems changes no bit
+    by_human, by_metric = (
+        superiority(scores, permutations=permutations, seed=seed) for scores in sides
+    )
+    # whole numbers: the order of systems changes no bit
+    distance = int(np.abs(by_human - by_metric).sum())
     value = 1 - distance / (permutations * number * (number - 1))
     return Measure(value, number * (number - 1) // 2, groups=int(is_judged.sum()))
 
 
 def superiority(scores: Floats, *, permutations: int = 1000, seed: int = 4) -> NDArray[np.int64]:
-    """Test for every pair of systems whether the first is better, by paired permutation of their segments.
+    """Test for every pair of systems whether the first is better, by paired permutation of their
+    segments.
 
-    The two outputs of a segment are swapped with probability ½. The same swaps serve all pairs, so that one matrix
-    product of signs and scores answers for all (mt-metrics-eval: `pairwise_paired_permutation_test.py`).
+    The two outputs of a segment are swapped with probability ½. The same swaps serve all pairs, so
+    that one matrix product of signs and scores answers for all (mt-metrics-eval:
+    `pairwise_paired_permutation_test.py`).
 
-    Returns for system i against j, (systems, systems), the number of permutations with Δ* ≥ Δ = xᵢ − xⱼ, from finite
-    scores, (systems, segments). Values that are equal but for rounding count as equal.
+    Returns for system i against j, (systems, systems), the number of permutations with Δ* ≥ Δ = xᵢ
+    − xⱼ, from finite scores, (systems, segments). Values that are equal but for rounding count as
+    equal.
     """
     if permutations < 1:
         raise InputError(f"{permutations} permutations; expected at least one, such as 1000.")
@@ -285,11 +325,15 @@ def superiority(scores: Floats, *, permutations: int = 1000, seed: int = 4) -> N
     slack = CLOSE * np.abs(scores).sum(axis=1).max()
     deltas = totals[:, None] - totals
     return np.stack(
-        [(permuted[:, at, None] - permuted >= delta - slack).sum(axis=0) for at, delta in enumerate(deltas)]
+        [
+            (permuted[:, at, None] - permuted >= delta - slack).sum(axis=0)
+            for at, delta in enumerate(deltas)
+        ]
     )
 
 
-# acc*_eq, pairwise accuracy with tie calibration: Deutsch, Foster and Freitag, "Ties Matter", EMNLP 2023.
+# acc*_eq, pairwise accuracy with tie calibration: Deutsch, Foster and Freitag, "Ties Matter", EMNLP
+# 2023.
 
 
 DIGITS = 12
@@ -299,10 +343,11 @@ DIGITS = 12
 def tie_calibrated_accuracy(human: Floats, metric: Floats) -> Measure:
     """Find the ε at which a metric agrees best with human scores, and how often it agrees then.
 
-    A segment's accuracy is (concordant pairs + pairs tied in both) / all pairs, section 5 of the paper; ε is one for
-    the whole set and maximises the mean over segments, section 6 (mt-metrics-eval: `tau_optimization.py`, with every
-    pair in the sample). Annotators tie where their scores are equal to the last bit, the metric where |Δ| ≤ ε. Of
-    several ε that are equally good, the smallest is taken; ε = 0 is among them.
+    A segment's accuracy is (concordant pairs + pairs tied in both) / all pairs, section 5 of the
+    paper; ε is one for the whole set and maximises the mean over segments, section 6
+    (mt-metrics-eval: `tau_optimization.py`, with every pair in the sample). Annotators tie where
+    their scores are equal to the last bit, the metric where |Δ| ≤ ε. Of several ε that are equally
+    good, the smallest is taken; ε = 0 is among them.
 
     Args:
         human: (systems, segments), NaN where nobody judged; such pairs are left out.
@@ -312,7 +357,8 @@ def tie_calibrated_accuracy(human: Floats, metric: Floats) -> Measure:
         InputError: shapes differ, or a score is missing or infinite.
     """
     human, metric = judged_scores(human, metric)
-    human_delta, metric_delta = exact_differences(human), pair_differences(metric)  # (pairs, segments)
+    # (pairs, segments)
+    human_delta, metric_delta = exact_differences(human), pair_differences(metric)
     is_judged = ~np.isnan(human_delta)
     counts = is_judged.sum(axis=0)
     pairs, has_pairs = int(counts.sum()), counts > 0
@@ -321,10 +367,12 @@ def tie_calibrated_accuracy(human: Floats, metric: Floats) -> Measure:
     if not np.nan_to_num(human_delta).any():
         return no_value("the human scores tie every pair of outputs of a segment", 0)
 
-    share = (is_judged / np.maximum(counts, 1))[is_judged]  # a pair's part in the sum over segments, (judged pairs,)
+    # a pair's part in the sum over segments, (judged pairs,)
+    share = (is_judged / np.maximum(counts, 1))[is_judged]
     human_delta, metric_delta = human_delta[is_judged], metric_delta[is_judged]
     is_concordant = np.sign(human_delta) * np.sign(metric_delta) > 0
-    # Once ε reaches its |Δ|, a pair is tied for the metric: right if annotators tie too, and no longer concordant.
+    # Once ε reaches its |Δ|, a pair is tied for the metric: right if annotators tie too, and no
+    # longer concordant.
     gain = share * ((human_delta == 0).astype(np.int64) - is_concordant)
     distance = np.abs(metric_delta)
     order = np.argsort(distance)
@@ -335,12 +383,17 @@ def tie_calibrated_accuracy(human: Floats, metric: Floats) -> Measure:
     accuracy = (share[is_concordant].sum() + np.cumsum(gains)) / has_pairs.sum()
     epsilon = float(thresholds[accuracy.round(DIGITS).argmax()])
     by_segment = accuracies(ordered_pairs(human, metric, epsilon))[has_pairs]
-    return Measure(fsum(by_segment) / len(by_segment), pairs, groups=len(by_segment), epsilon=epsilon)
+    return Measure(
+        fsum(by_segment) / len(by_segment), pairs, groups=len(by_segment), epsilon=epsilon
+    )
 
 
 def ordered_pairs(human: Floats, metric: Floats, epsilon: float) -> NDArray[np.bool_]:
-    """Return which pairs of outputs are judged, and which are right at a given ε, (2, pairs, segments)."""
-    human_delta, metric_delta = exact_differences(human), pair_differences(metric)  # (pairs, segments)
+    """Return which pairs of outputs are judged, and which are right at a given ε, (2, pairs,
+    segments).
+    """
+    # (pairs, segments)
+    human_delta, metric_delta = exact_differences(human), pair_differences(metric)
     is_concordant = np.sign(human_delta) * np.sign(metric_delta) > 0
     is_right = np.where(np.abs(metric_delta) <= epsilon, human_delta == 0, is_concordant)
     return np.stack([~np.isnan(human_delta), is_right])

@@ -42,7 +42,11 @@ from bertscore_onnx_evaluation.metrics.meta_results import (
     MetricMean,
     label,
 )
-from bertscore_onnx_evaluation.metrics.ranks import MeasureTests, compare_metrics, notes_of_exchanges
+from bertscore_onnx_evaluation.metrics.ranks import (
+    MeasureTests,
+    compare_metrics,
+    notes_of_exchanges,
+)
 from bertscore_onnx_evaluation.metrics.sentinels import (
     RANDOM,
     SEGMENT,
@@ -62,14 +66,21 @@ from bertscore_onnx_evaluation.metrics.statistics import (
 from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS, SIGNIFICANT
 
 Sums = Mapping[Key, UnitSums]
-"""The measures of a metric in one language pair, as functions of sums over segments (documents, if known)."""
+"""The measures of a metric in one language pair, as functions of sums over segments (documents, if
+known).
+"""
 
 
 # How one metric agrees with human scores in one language pair.
 
 
-def _system_agreement(judged: JudgedSystems, metric: MetricScores, permutations: int, seed: int) -> Agreement | None:
-    """Compare a metric's scores of whole systems with human scores; None if the metric has none."""
+def _system_agreement(
+    judged: JudgedSystems, metric: MetricScores, permutations: int, seed: int
+) -> Agreement | None:
+    """Compare a metric's scores of whole systems with human scores.
+
+    None if the metric has none.
+    """
     if metric.system is None:
         return None
     r = correlate_pairs(judged.human_system, metric.system)
@@ -77,7 +88,10 @@ def _system_agreement(judged: JudgedSystems, metric: MetricScores, permutations:
 
 
 def _segment_agreement(judged: JudgedSystems, metric: MetricScores) -> Agreement | None:
-    """Compare a metric's scores of segments with human scores; None if either has none."""
+    """Compare a metric's scores of segments with human scores.
+
+    None if either has none.
+    """
     if judged.human_segment is None or metric.segment is None:
         return None
     is_judged = judged.is_judged.any(axis=0)
@@ -92,7 +106,9 @@ def _segment_agreement(judged: JudgedSystems, metric: MetricScores) -> Agreement
     return Agreement(r.n, measures)
 
 
-def _soft_accuracy(judged: JudgedSystems, metric: MetricScores, permutations: int, seed: int) -> Measure:
+def _soft_accuracy(
+    judged: JudgedSystems, metric: MetricScores, permutations: int, seed: int
+) -> Measure:
     if judged.human_segment is None:
         return no_value("only whole systems have human scores, and it takes segments", 0)
     if metric.segment is None:
@@ -124,7 +140,10 @@ def _too_few(judged: JudgedSystems) -> dict[str, Measure]:
 
 
 def _sums(judged: JudgedSystems, metric: MetricScores) -> Sums:
-    """Return the measures of a metric in one language pair; none without scores of segments."""
+    """Return the measures of a metric in one language pair.
+
+    None without scores of segments.
+    """
     if judged.human_segment is None or metric.segment is None:
         return {}
     is_judged = judged.is_judged.any(axis=0)
@@ -132,7 +151,8 @@ def _sums(judged: JudgedSystems, metric: MetricScores) -> Sums:
     scales: list[float] = []
     for outputs in (judged.human_segment, metric.segment):
         largest = np.nanmax(np.abs(outputs[:, is_judged]))
-        scale = float(np.ldexp(1.0, np.frexp(largest)[1]))  # a power of two: scores that differ stay so
+        # a power of two: scores that differ stay so
+        scale = float(np.ldexp(1.0, np.frexp(largest)[1]))
         scaled.append(outputs[:, is_judged] / scale)
         scales.append(scale)
     human, scores = scaled  # (systems, judged segments)
@@ -149,17 +169,25 @@ def _sums(judged: JudgedSystems, metric: MetricScores) -> Sums:
 
 def _with_intervals(metric: MetricAgreement, sums: Sums, effective: float) -> MetricAgreement:
     """Return a metric with the 95 % intervals of its measures."""
-    of_systems = metric.system and _with_intervals_of_level(metric.system, "system", sums, effective)
-    of_segments = metric.segment and _with_intervals_of_level(metric.segment, "segment", sums, effective)
+    of_systems = metric.system and _with_intervals_of_level(
+        metric.system, "system", sums, effective
+    )
+    of_segments = metric.segment and _with_intervals_of_level(
+        metric.segment, "segment", sums, effective
+    )
     return replace(metric, system=of_systems, segment=of_segments)
 
 
-def _with_intervals_of_level(agreement: Agreement, level: Level, sums: Sums, effective: float) -> Agreement:
+def _with_intervals_of_level(
+    agreement: Agreement, level: Level, sums: Sums, effective: float
+) -> Agreement:
     measures = dict(agreement.measures)
     for name, measure in agreement.measures.items():
         if measure.value is None or (level, name) not in sums:
             continue
-        ends = interval(measure.value, sums[level, name], effective, is_r=name.startswith("pearson"))
+        ends = interval(
+            measure.value, sums[level, name], effective, is_r=name.startswith("pearson")
+        )
         if ends:
             low, high = ends
             measures[name] = replace(measure, low=low, high=high)
@@ -191,23 +219,27 @@ def meta_evaluate(
     seed: int = 4,
     sentinels: bool = True,
 ) -> MetaEvaluation:
-    """Judge metrics by acc*_eq of the outputs of a segment and by SPA of systems, with 95 % intervals.
+    """Judge metrics by acc*_eq of the outputs of a segment and by SPA of systems, with 95 %
+    intervals.
 
-    Intervals are over other segments (documents, if known), by a jackknife. Where fewer than 20 segments, or fewer than
-    half, have two judged outputs or more, metrics are judged by Pearson's r over all outputs first; where whole systems
-    alone were judged, by that of systems, which has no test.
+    Intervals are over other segments (documents, if known), by a jackknife. Where fewer than 20
+    segments, or fewer than half, have two judged outputs or more, metrics are judged by Pearson's r
+    over all outputs first; where whole systems alone were judged, by that of systems, which has no
+    test.
 
-    Args:
-        language_pairs: the systems of each, with the metrics to judge. Systems without human scores are left out, and
+    Args: language_pairs: the systems of each, with the metrics to judge. Systems without human
+        scores are left out, and
             metrics whose lower scores are better are negated.
-        permutations: of soft pairwise accuracy, and of the test of every two metrics, which exchanges their scores in
-            whole segments (documents, if known), with two-sided p and Holm's correction for all pairs. It has at least
-            30 for each pair of metrics, so that corrected p-values can be below .05.
+        permutations: of soft pairwise accuracy, and of the test of every two metrics, which
+            exchanges their scores in whole segments (documents, if known), with two-sided p and
+            Holm's correction for all pairs. It has at least 30 for each pair of metrics, so that
+            corrected p-values can be below .05.
         seed: of the permutations; with 4, soft pairwise accuracy is as in mt-metrics-eval.
-        sentinels: whether to judge sentinels too, and to test whether each metric is better than all of them.
+        sentinels: whether to judge sentinels too, and to test whether each metric is better than
+            all of them.
 
-    Raises:
-        InputError: there is no language pair, one is given twice, one has no metric or no judged system, shapes
+    Raises: InputError: there is no language pair, one is given twice, one has no metric or no
+        judged system, shapes
             differ, a metric lacks a score that annotators judged, or two have the same name.
         MissingExtraError: scipy is not installed.
     """
@@ -224,9 +256,13 @@ def meta_evaluate(
 def _language_pair(
     judged: JudgedSystems, permutations: int, seed: int, with_sentinels: bool
 ) -> tuple[LanguagePairResult, dict[str, Sums]]:
-    """Return the result of a language pair, and the sums of the metrics and sentinels that can be tested."""
+    """Return the result of a language pair, and the sums of the metrics and sentinels that can be
+    tested.
+    """
     if not judged.metrics:
-        raise InputError(f"{judged.language_pair}: there are no scores of a metric. Give those of one at least.")
+        raise InputError(
+            f"{judged.language_pair}: there are no scores of a metric. Give those of one at least."
+        )
     sentinels = sentinel_scores(judged, seed) if with_sentinels else {}
     scores = {**judged.metrics, **sentinels}
     agreements = _agreements(judged, scores, permutations, seed)
@@ -234,7 +270,9 @@ def _language_pair(
         agreements[RANDOM] = _agreement_of_random(judged, permutations, seed)
     golds = _golds(judged, agreements)
     sums = _sums_of_tested(judged, scores, golds)
-    ranked_by = _ranked_by(judged, [agreements[name] for name in judged.metrics if name not in golds])
+    ranked_by = _ranked_by(
+        judged, [agreements[name] for name in judged.metrics if name not in golds]
+    )
     tests = {}
     for key in ranked_by:
         names = {name: [name] for name in sums if agreements[name].measure(key)}
@@ -255,12 +293,17 @@ def _language_pair(
     notes += _notes_of_gold(judged, golds)
     notes += notes_of_sentinels(judged, sentinels)
     if R_OF_SYSTEMS in ranked_by:
-        notes.append("there are scores of whole systems alone: metrics are tested by segments, and so none has a rank")
+        notes.append(
+            "there are scores of whole systems alone: metrics are tested by segments, and so "
+            "none has a rank"
+        )
     elif tests:
         notes += notes_of_exchanges(judged.num_units, judged.kind_of_units, num_tested)
     reversed_metrics = []
     for name in judged.metrics:
-        if name not in golds and _is_reversed(judged, agreements[name], sums.get(name, {}), permutations, seed):
+        if name not in golds and _is_reversed(
+            judged, agreements[name], sums.get(name, {}), permutations, seed
+        ):
             reversed_metrics.append(name)
     result = LanguagePairResult(
         language_pair=judged.language_pair,
@@ -298,8 +341,12 @@ def _agreements(
     return agreements
 
 
-def _agreement(judged: JudgedSystems, name: str, metric: MetricScores, permutations: int, seed: int) -> MetricAgreement:
-    """Return how a metric agrees with human scores, without the values that rest on too few segments."""
+def _agreement(
+    judged: JudgedSystems, name: str, metric: MetricScores, permutations: int, seed: int
+) -> MetricAgreement:
+    """Return how a metric agrees with human scores, without the values that rest on too few
+    segments.
+    """
     too_few = _too_few(judged)
     of_systems = _without(_system_agreement(judged, metric, permutations, seed), too_few)
     of_segments = _without(_segment_agreement(judged, metric), too_few)
@@ -332,7 +379,10 @@ def _golds(judged: JudgedSystems, agreements: Mapping[str, MetricAgreement]) -> 
 def _sums_of_tested(
     judged: JudgedSystems, scores: Mapping[str, MetricScores], golds: Mapping[str, float]
 ) -> dict[str, Sums]:
-    """Return the sums of the metrics and sentinels that can be tested; none of few segments."""
+    """Return the sums of the metrics and sentinels that can be tested.
+
+    None of few segments.
+    """
     if 0 < len(judged.unit_numbers) < MIN_UNITS:
         return {}
     return {name: _sums(judged, metric) for name, metric in scores.items() if name not in golds}
@@ -358,7 +408,9 @@ def _without(agreement: Agreement | None, too_few: Mapping[str, Measure]) -> Agr
 
 
 def _is_by_r(judged: JudgedSystems) -> bool:
-    """Return whether r over all outputs ranks metrics: too few segments have two judged outputs for acc*_eq alone."""
+    """Return whether r over all outputs ranks metrics: too few segments have two judged outputs for
+    acc*_eq alone.
+    """
     num_segments = len(judged.unit_numbers)
     if num_segments < MIN_UNITS:
         return not judged.num_shared
@@ -366,7 +418,9 @@ def _is_by_r(judged: JudgedSystems) -> bool:
 
 
 def _tells_segments(judged: JudgedSystems, metric: MetricScores) -> bool:
-    """Return whether a metric scores all outputs of a segment alike, in 20 segments with two or more."""
+    """Return whether a metric scores all outputs of a segment alike, in 20 segments with two or
+    more.
+    """
     if metric.segment is None or judged.num_shared < MIN_UNITS:
         return False
     scores = np.where(judged.is_judged, metric.segment, np.nan)
@@ -374,7 +428,9 @@ def _tells_segments(judged: JudgedSystems, metric: MetricScores) -> bool:
 
 
 def _ranked_by(judged: JudgedSystems, agreements: Sequence[MetricAgreement]) -> tuple[Key, ...]:
-    """Return the measures that rank the metrics: of outputs and of systems, or of systems judged as wholes."""
+    """Return the measures that rank the metrics: of outputs and of systems, or of systems judged as
+    wholes.
+    """
     choices: tuple[Key, ...] = (OF_OUTPUTS, OF_SYSTEMS)
     if not any(metric.segment for metric in agreements):
         choices = (R_OF_SYSTEMS,)
@@ -384,9 +440,16 @@ def _ranked_by(judged: JudgedSystems, agreements: Sequence[MetricAgreement]) -> 
 
 
 def _compared(
-    sums: Sequence[Mapping[str, Sums]], key: Key, names: Mapping[str, Sequence[str]], permutations: int, seed: int
+    sums: Sequence[Mapping[str, Sums]],
+    key: Key,
+    names: Mapping[str, Sequence[str]],
+    permutations: int,
+    seed: int,
 ) -> MeasureTests:
-    """Compare metrics by the mean of a measure over language pairs; each pair has names of its own for them."""
+    """Compare metrics by the mean of a measure over language pairs.
+
+    Each pair has names of its own for them.
+    """
     if key == R_OF_SYSTEMS:  # exchanges of segments say nothing about other systems
         return MeasureTests()
     tested: dict[str, list[UnitSums]] = {}
@@ -401,8 +464,12 @@ def _compared(
     return compare_metrics(tested, permutations=permutations, seed=seed)
 
 
-def _is_reversed(judged: JudgedSystems, agreement: MetricAgreement, given: Sums, permutations: int, seed: int) -> bool:
-    """Return whether a metric orders outputs the wrong way round: it is significantly worse than its negative."""
+def _is_reversed(
+    judged: JudgedSystems, agreement: MetricAgreement, given: Sums, permutations: int, seed: int
+) -> bool:
+    """Return whether a metric orders outputs the wrong way round: it is significantly worse than
+    its negative.
+    """
     if agreement.segment is None:
         r = agreement.system["pearson"] if agreement.system else no_value("", 0)
         with np.errstate(divide="ignore"):
@@ -424,7 +491,9 @@ def _falling(measure: Measure | None) -> float:
 
 
 def _r_of_gold(agreement: MetricAgreement) -> float | None:
-    """Return the r of a metric that is the human scores themselves, or linear in them; None of another."""
+    """Return the r of a metric that is the human scores themselves, or linear in them; None of
+    another.
+    """
     level = agreement.segment or agreement.system
     if level is None or level["pearson"].n < 3:
         return None
@@ -436,7 +505,10 @@ def _r_of_gold(agreement: MetricAgreement) -> float | None:
 
 
 def _look_alikes(segments: Sequence[str]) -> str:
-    """Name two ids of segments that differ in zeros, blanks or capitals alone; nothing without any."""
+    """Name two ids of segments that differ in zeros, blanks or capitals alone.
+
+    Nothing without any.
+    """
     first: dict[str, str] = {}
     for name in segments:
         key = str(natural_key(name.strip().casefold())[0])
@@ -449,7 +521,10 @@ def _look_alikes(segments: Sequence[str]) -> str:
 def _notes(judged: JudgedSystems, ranked_by: Sequence[Key]) -> Iterator[str]:
     """Yield warnings about scores that are less comparable."""
     if judged.dropped:
-        yield f"{plural(len(judged.dropped), 'segment')} left out, where a judged output has no score by some metric"
+        yield (
+            f"{plural(len(judged.dropped), 'segment')} left out, where a judged output has no "
+            "score by some metric"
+        )
     if judged.human_segment is None:
         return
     for name, metric in judged.metrics.items():
@@ -459,8 +534,8 @@ def _notes(judged: JudgedSystems, ranked_by: Sequence[Key]) -> Iterator[str]:
     of_rounding = (differences > 0) & (differences <= rounding(judged.human_segment))
     if of_rounding.any():
         yield (
-            f"{plural(int(of_rounding.sum()), 'pair')} of outputs with human scores that differ by rounding alone: "
-            "they are compared as they are given, and are no ties"
+            f"{plural(int(of_rounding.sum()), 'pair')} of outputs with human scores that differ "
+            "by rounding alone: they are compared as they are given, and are no ties"
         )
     counts = judged.is_judged.sum(axis=1)
     is_often = judged.often_judged
@@ -469,19 +544,23 @@ def _notes(judged: JudgedSystems, ranked_by: Sequence[Key]) -> Iterator[str]:
     if not (counts == shared).all():
         but = f" but {listed(seldom_judged)}" if seldom_judged else ""
         yield (
-            f"systems are judged on different segments, {counts.min()} to {counts.max()} each, of which {shared} for "
-            f"all{but}: the score of a system is the mean over its own, and SPA takes those of all{but}"
-            f"{_look_alikes(judged.segments)}"
+            f"systems are judged on different segments, {counts.min()} to {counts.max()} each, of "
+            f"which {shared} for all{but}: the score of a system is the mean over its own, and "
+            f"SPA takes those of all{but}{_look_alikes(judged.segments)}"
         )
     if seldom_judged:
-        yield f"SPA leaves out {listed(seldom_judged)}: judged on less than half as many segments as another system"
+        yield (
+            f"SPA leaves out {listed(seldom_judged)}: judged on less than half as many segments "
+            "as another system"
+        )
     num_segments = len(judged.unit_numbers)
     num_units = judged.num_units
     effective = judged.effective_units
     if num_segments < MIN_UNITS:
         yield (
-            f"{plural(num_segments, 'segment')}: fewer than {MIN_UNITS} give no intervals, ranks and tests, and no "
-            "acc*_eq, SPA and r by item; the other values describe these segments alone"
+            f"{plural(num_segments, 'segment')}: fewer than {MIN_UNITS} give no intervals, ranks "
+            "and tests, and no acc*_eq, SPA and r by item; the other values describe these "
+            "segments alone"
         )
     elif effective < MIN_UNITS:
         units = f"{num_units} {judged.kind_of_units}"
@@ -490,7 +569,10 @@ def _notes(judged: JudgedSystems, ranked_by: Sequence[Key]) -> Iterator[str]:
         yield f"{units} are few: below {MIN_UNITS}, intervals and tests are not reliable"
     num_systems = int(is_often.sum())
     if OF_SYSTEMS in ranked_by and num_systems < MIN_SYSTEMS:
-        yield f"{num_systems} systems: SPA says little of fewer than {MIN_SYSTEMS}; random numbers come close to 1"
+        yield (
+            f"{num_systems} systems: SPA says little of fewer than {MIN_SYSTEMS}; random numbers "
+            "come close to 1"
+        )
 
 
 def _notes_of_gold(judged: JudgedSystems, golds: Mapping[str, float]) -> Iterator[str]:
@@ -498,11 +580,14 @@ def _notes_of_gold(judged: JudgedSystems, golds: Mapping[str, float]) -> Iterato
     for name, metric in judged.metrics.items():
         if name in golds:
             yield (
-                f"{name} is the human scores themselves, or linear in them, and has no rank: r = {golds[name]:+.0f} is "
-                "by construction"
+                f"{name} is the human scores themselves, or linear in them, and has no rank: r = "
+                f"{golds[name]:+.0f} is by construction"
             )
         elif judged.gold and judged.gold in (name, metric.base_name):
-            yield f"{name} has the name of the human scores: if it is made from them, they agree by construction"
+            yield (
+                f"{name} has the name of the human scores: if it is made from them, they agree by "
+                "construction"
+            )
 
 
 # Several language pairs.
@@ -510,11 +595,16 @@ def _notes_of_gold(judged: JudgedSystems, golds: Mapping[str, float]) -> Iterato
 
 AVERAGED: tuple[Key, ...] = (OF_OUTPUTS, OF_SYSTEMS, R_OF_OUTPUTS, R_OF_SYSTEMS)
 """The measures whose means over language pairs are taken."""
-_SOME_PAIRS = "the metric has scores of {} of {} language pairs, and means over others cannot be compared"
+_SOME_PAIRS = (
+    "the metric has scores of {} of {} language pairs, and means over others cannot be compared"
+)
 
 
 def _means(
-    results: Sequence[LanguagePairResult], sums: Sequence[Mapping[str, Sums]], permutations: int, seed: int
+    results: Sequence[LanguagePairResult],
+    sums: Sequence[Mapping[str, Sums]],
+    permutations: int,
+    seed: int,
 ) -> tuple[tuple[MetricMean, ...], dict[str, MeasureTests]]:
     """Return the means of metrics and then of sentinels, and the tests of metrics."""
     in_pairs: dict[tuple[Kind, str], list[MetricAgreement]] = {}  # by base name
@@ -553,7 +643,10 @@ def _means(
 
 
 def _average(metrics: Sequence[MetricAgreement], key: Key, num_pairs: int) -> Measure:
-    """Average over language pairs; the interval takes these for independent (Zou and Donner, 2008)."""
+    """Average over language pairs.
+
+    The interval takes these for independent (Zou and Donner, 2008).
+    """
     measures = list(filter(None, (metric.measure(key) for metric in metrics)))
     num_scored = len(measures) if len(metrics) == num_pairs else len(metrics)
     if not num_scored:

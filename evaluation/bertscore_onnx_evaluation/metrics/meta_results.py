@@ -54,16 +54,19 @@ def label(key: Key) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The agreement of a metric with human scores, at the level of systems or of segments; correlations are signed."""
+    """The agreement of a metric with human scores, at the level of systems or of segments;
+    correlations are signed.
+    """
 
     n: int
     """Judged systems, or judged outputs."""
     measures: Mapping[str, Measure]
-    """By name. Of systems: `spa` (soft pairwise accuracy, from the scores of segments) and `pearson`. Of segments:
-    `acc_eq`, `pearson` over all outputs, and `pearson_by_item` (within each segment, then the mean)."""
+    """By name. Of systems: `spa` (soft pairwise accuracy, from the scores of segments) and
+    `pearson`. Of segments: `acc_eq`, `pearson` over all outputs, and `pearson_by_item` (within each
+    segment, then the mean)."""
     ranks: Mapping[str, int] = field(default_factory=dict)
-    """From 1, by the name of each measure that ranks the metrics: a rank ends where a metric in it is significantly
-    better."""
+    """From 1, by the name of each measure that ranks the metrics: a rank ends where a metric in it
+    is significantly better."""
 
     def __getitem__(self, name: str) -> Measure:
         """Return a measure by its name."""
@@ -135,18 +138,24 @@ class LanguagePairResult:
     human_scores: tuple[float | None, ...]
     """Of each of `systems` as a whole; None where nobody judged it so."""
     metric_scores: Mapping[str, tuple[float | None, ...]]
-    """The scores of the metrics that score whole systems, by the metric's name; higher is better."""
+    """The scores of the metrics that score whole systems, by the metric's name; higher is
+    better.
+    """
     segments: int
     """The number of segments with a judged output; 0 if only whole systems have."""
     metrics: tuple[MetricAgreement, ...]
     """The best first."""
     sentinels: tuple[MetricAgreement, ...]
-    """Scores that read no meaning, such as the length of a candidate, by the same measures; they have no rank."""
+    """Scores that read no meaning, such as the length of a candidate, by the same measures; they
+    have no rank.
+    """
     ranked_by: tuple[Key, ...]
-    """The measures that rank the metrics, by level and name: acc*_eq and SPA, after r where few segments have two
-    outputs; or r of whole systems."""
+    """The measures that rank the metrics, by level and name: acc*_eq and SPA, after r where few
+    segments have two outputs; or r of whole systems."""
     tests: Mapping[str, MeasureTests]
-    """How metrics compare by each of these, by its name: `acc_eq`, `spa`, `pearson` or `system_pearson`."""
+    """How metrics compare by each of these, by its name: `acc_eq`, `spa`, `pearson` or
+    `system_pearson`.
+    """
     golds: tuple[str, ...]
     """Metrics that are the human scores themselves, or linear in them, and have no rank."""
     reversed: tuple[str, ...]
@@ -158,7 +167,9 @@ class LanguagePairResult:
     num_units: int
     """How many of these there are."""
     spa_systems: tuple[str, ...]
-    """The systems that SPA compares: those judged on at least half as many segments as any other."""
+    """The systems that SPA compares: those judged on at least half as many segments as any
+    other.
+    """
 
     @property
     def ranked(self) -> list[MetricAgreement]:
@@ -167,7 +178,9 @@ class LanguagePairResult:
 
     @property
     def best_sentinels(self) -> dict[Key, MetricAgreement]:
-        """The sentinel with the highest value of each measure that ranks the metrics and that a sentinel has."""
+        """The sentinel with the highest value of each measure that ranks the metrics and that a
+        sentinel has.
+        """
         best = {}
         for key in self.ranked_by:
             values = _values_of(self.sentinels, key)
@@ -216,7 +229,9 @@ class MetricMean:
     name: str
     language_pairs: int
     measures: Mapping[str, Measure]
-    """By name the means over language pairs of `acc_eq`, `spa`, `pearson` over all outputs, and `system_pearson`."""
+    """By name the means over language pairs of `acc_eq`, `spa`, `pearson` over all outputs, and
+    `system_pearson`.
+    """
     ranks: Mapping[str, int]
     """By the name of a mean that ranks the metrics."""
     kind: Kind = "metrics"
@@ -235,7 +250,9 @@ class MetricMean:
 
 
 def _values(measures: Mapping[str, Measure]) -> dict[str, Any]:
-    """Return the values of measures by name, with intervals, and with reasons for missing values."""
+    """Return the values of measures by name, with intervals, and with reasons for missing
+    values.
+    """
     values: dict[str, Any] = {}
     intervals: dict[str, list[float | None]] = {}
     reasons: dict[str, str] = {}
@@ -258,14 +275,17 @@ class MetaEvaluation(Result):
     means: tuple[MetricMean, ...]
     """Over the language pairs that all metrics have; the best first."""
     mean_tests: Mapping[str, MeasureTests]
-    """How metrics compare by their means, by the name of each measure that ranks them in every language pair."""
+    """How metrics compare by their means, by the name of each measure that ranks them in every
+    language pair.
+    """
     permutations: int
     seed: int
 
     @property
     def signature(self) -> str:
         """How metrics were judged, to be quoted beside the values."""
-        return f"bertscore-onnx|test:segments|permutations:{self.permutations}|seed:{self.seed}|version:{__version__}"
+        settings = f"test:segments|permutations:{self.permutations}|seed:{self.seed}"
+        return f"bertscore-onnx|{settings}|version:{__version__}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `to_json` writes; a missing value is None, with its reason."""
@@ -278,7 +298,9 @@ class MetaEvaluation(Result):
             "signature": self.signature,
             "permutations": self.permutations,
             "seed": self.seed,
-            "language_pairs": {result.language_pair: result.to_dict() for result in self.language_pairs},
+            "language_pairs": {
+                result.language_pair: result.to_dict() for result in self.language_pairs
+            },
             "mean": mean,
         }
 
@@ -328,7 +350,8 @@ class MetaEvaluation(Result):
         return names
 
     def figure(self) -> "Figure":
-        """Return a matplotlib figure of each metric's acc*_eq and SPA with intervals, and of the best sentinel.
+        """Return a matplotlib figure of each metric's acc*_eq and SPA with intervals, and of the
+        best sentinel.
 
         Raises:
             InputError: no metric has a value of either.
@@ -384,14 +407,19 @@ class MetaEvaluation(Result):
         yield self._verdict
         if len(self.language_pairs) == 1:
             return
-        yield f"Means over language pairs\n{_measures_table(self._mean_rows, self.mean_tests).text()}"
+        table = _measures_table(self._mean_rows, self.mean_tests)
+        yield f"Means over language pairs\n{table.text()}"
         names = [mean.name for mean in self.means if mean.kind == "metrics"]
         yield from _matrix(self.mean_tests, names, _exchanged(self.units))
-        yield "\n".join(f"{result.language_pair}: {_verdict_of(result)}" for result in self.language_pairs)
+        yield "\n".join(
+            f"{result.language_pair}: {_verdict_of(result)}" for result in self.language_pairs
+        )
 
     @property
     def _mean_rows(self) -> dict[str, dict[str, Measure]]:
-        """The means over language pairs by name, of the measures that rank metrics in all; of all if none does."""
+        """The means over language pairs by name, of the measures that rank metrics in all; of all
+        if none does.
+        """
         rows: dict[str, dict[str, Measure]] = {}
         for mean in self.means:
             names = self.mean_tests or mean.measures
@@ -439,20 +467,31 @@ _MEASURES = {
         "acc*_eq",
         "outputs of a segment",
         _proportion,
-        "acc*_eq: share of pairs of outputs of a segment in the right order, or tied as by annotators",
+        "acc*_eq: share of pairs of outputs of a segment in the right order, or tied as by "
+        "annotators",
     ),
     "spa": _Measure("SPA", "systems", _proportion, "SPA: soft pairwise accuracy of systems"),
     "pearson": _Measure("r", "outputs", _signed, "r: Pearson's, over all outputs"),
     "system_pearson": _Measure("r", "systems", _signed, "r: Pearson's, of whole systems"),
 }
-_IN_WORDS = ("random numbers", "the difficulty of the segment", "length", "ratio of lengths", "shared words")
+_IN_WORDS = (
+    "random numbers",
+    "the difficulty of the segment",
+    "length",
+    "ratio of lengths",
+    "shared words",
+)
 """The sentinels, in their order."""
 _LISTED = 4
 """Of more metrics the verdict gives the number."""
 
 
-def verdict(values: Mapping[str, Mapping[str, float]], tests: Mapping[str, MeasureTests], num_systems: int) -> str:
-    """Return in a sentence which metric agrees best by each measure, by values of measures and then of metrics."""
+def verdict(
+    values: Mapping[str, Mapping[str, float]], tests: Mapping[str, MeasureTests], num_systems: int
+) -> str:
+    """Return in a sentence which metric agrees best by each measure, by values of measures and then
+    of metrics.
+    """
     sentence = ""
     previous_best = ""
     for name, of_metrics in values.items():
@@ -516,7 +555,9 @@ def _is_beaten(metric: str, tests: MeasureTests) -> bool:
 
 
 def _verdict_of(result: LanguagePairResult) -> str:
-    """Return the verdict on a language pair, and which metrics order outputs the wrong way round."""
+    """Return the verdict on a language pair, and which metrics order outputs the wrong way
+    round.
+    """
     values = {label(key): _values_of(result.ranked, key) for key in result.ranked_by}
     sentence = verdict(values, result.tests, len(result.spa_systems)) or _no_verdict(result)
     if not result.reversed:
@@ -543,7 +584,9 @@ def _no_verdict(result: LanguagePairResult) -> str:
 
 
 def _row(agreement: Agreement, prefix: str) -> dict[str, Any]:
-    """Return the cells of a row of TSV, whose names begin with a prefix, from the record of JSON."""
+    """Return the cells of a row of TSV, whose names begin with a prefix, from the record of
+    JSON.
+    """
     cells: dict[str, Any] = {}
     for name, value in agreement.to_dict().items():
         if name == "reasons":
@@ -564,8 +607,12 @@ def _row(agreement: Agreement, prefix: str) -> dict[str, Any]:
     return cells
 
 
-def _measures_table(rows: Mapping[str, Mapping[str, Measure]], tests: Mapping[str, MeasureTests]) -> Table:
-    """Return a table of metrics by the measures that have a value, with their intervals and ranks."""
+def _measures_table(
+    rows: Mapping[str, Mapping[str, Measure]], tests: Mapping[str, MeasureTests]
+) -> Table:
+    """Return a table of metrics by the measures that have a value, with their intervals and
+    ranks.
+    """
     with_values = {name for measures in rows.values() for name in measures}
     names = [name for name in dict.fromkeys([*tests, *_MEASURES]) if name in with_values]
     columns: list[Column] = [("metric", "metric", str)]
@@ -598,7 +645,9 @@ def _interval(name: str, measure: Measure | None) -> str:
 
 
 def _measures_of(result: LanguagePairResult) -> dict[str, dict[str, Measure]]:
-    """Return the measures that rank metrics, of metrics and the best sentinels; without such measures, each r."""
+    """Return the measures that rank metrics, of metrics and the best sentinels; without such
+    measures, each r.
+    """
     keys = result.ranked_by or (R_OF_OUTPUTS, R_OF_SYSTEMS)
     rows = {}
     for metric in (*result.metrics, *result.best_sentinels.values()):
@@ -608,12 +657,16 @@ def _measures_of(result: LanguagePairResult) -> dict[str, dict[str, Measure]]:
 
 
 def _summary(result: LanguagePairResult) -> Iterator[str]:
-    """Yield the table of a language pair, the tests of what ranks it, and its notes in lines of 80 columns."""
+    """Yield the table of a language pair, the tests of what ranks it, and its notes in lines of 80
+    columns.
+    """
     title = "\n".join(_heading(result))
     yield f"{title}\n{_measures_table(_measures_of(result), result.tests).text()}"
     exchanged = _exchanged({result.units: result.num_units})
     yield from _matrix(result.tests, [metric.name for metric in result.ranked], exchanged)
-    wrapper = TextWrapper(80, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False)
+    wrapper = TextWrapper(
+        80, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False
+    )
     notes = [wrapper.fill(note) for note in _notes(result)]
     if notes:
         yield "\n".join(notes)
@@ -649,14 +702,17 @@ def _latex(
         caption += f" {'; '.join(legends)}."
     if any(of_measure.ranks for of_measure in tests.values()):
         caption += (
-            f" Intervals are by a jackknife. A rank ends where a metric in it is significantly better than the next "
-            f"(p < {SIGNIFICANT} by exchanging {_exchanged(units)}, two-sided, after Holm's correction)."
+            " Intervals are by a jackknife. A rank ends where a metric in it is significantly "
+            f"better than the next (p < {SIGNIFICANT} by exchanging {_exchanged(units)}, "
+            "two-sided, after Holm's correction)."
         )
     return Table(columns, table.rows).latex(caption, comments=comments)
 
 
 def _latex_number(write: Format, best: float | None) -> Format:
-    return lambda value: "--" if value is None else latex_number(write(value), is_bold=value == best)
+    return lambda value: (
+        "--" if value is None else latex_number(write(value), is_bold=value == best)
+    )
 
 
 def _heading(result: LanguagePairResult) -> list[str]:
@@ -667,7 +723,9 @@ def _heading(result: LanguagePairResult) -> list[str]:
     if result.reference:
         heading += f", reference {result.reference}"
     heading += f": {plural(len(result.systems), 'system')}"
-    heading += f", {plural(result.segments, 'segment')}" if result.segments else ", judged as a whole"
+    heading += (
+        f", {plural(result.segments, 'segment')}" if result.segments else ", judged as a whole"
+    )
     bases = []
     for key in result.ranked_by:
         measures = [metric.measure(key) for metric in result.metrics]
@@ -695,7 +753,9 @@ def _sentinel_notes(result: LanguagePairResult) -> Iterator[str]:
         title = _MEASURES[name].title
         not_better = [test for test in tests.sentinels if test.p_holm >= SIGNIFICANT]
         if not_better:
-            metrics = [f"{test.metric} ({test.sentinel}, p {write_p(test.p_holm)})" for test in not_better]
+            metrics = [
+                f"{test.metric} ({test.sentinel}, p {write_p(test.p_holm)})" for test in not_better
+            ]
             yield f"{title}: not significantly better than a sentinel: {', '.join(metrics)}"
         elif tests.sentinels:
             metrics = [test.metric for test in tests.sentinels]
@@ -703,13 +763,17 @@ def _sentinel_notes(result: LanguagePairResult) -> Iterator[str]:
 
 
 def _matrix(tests: Mapping[str, MeasureTests], names: Sequence[str], units: str) -> Iterator[str]:
-    """Yield matrices of p for every two metrics: of one measure above the diagonal, of another below."""
+    """Yield matrices of p for every two metrics: of one measure above the diagonal, of another
+    below.
+    """
     tested = [name for name, of_measure in tests.items() if of_measure.differences]
     for start in range(0, len(tested), 2):
         yield _matrix_of(tested[start : start + 2], tests, names, units)
 
 
-def _matrix_of(tested: Sequence[str], tests: Mapping[str, MeasureTests], names: Sequence[str], units: str) -> str:
+def _matrix_of(
+    tested: Sequence[str], tests: Mapping[str, MeasureTests], names: Sequence[str], units: str
+) -> str:
     """Return a matrix of p of one or two measures."""
     above = tested[0]
     below = tested[1] if len(tested) > 1 else None
@@ -756,5 +820,7 @@ def _reasons_of_missing_values(result: LanguagePairResult) -> list[str]:
                 metrics.setdefault((key, agreement[name].reason), []).append(metric.name)
     sentences = []
     for (key, reason), names in metrics.items():
-        sentences.append(f"No {_MEASURES[label(key)].title} of {key[0]}s ({', '.join(names)}): {reason}")
+        sentences.append(
+            f"No {_MEASURES[label(key)].title} of {key[0]}s ({', '.join(names)}): {reason}"
+        )
     return sentences

@@ -1,7 +1,8 @@
 """Sentinels: scores that read no meaning, and show what a set of judgements grants to any metric.
 
-Perrella, Proietti, Huguet Cabot, Barba and Navigli, "Guardians of the Machine Translation Meta-Evaluation: Sentinel
-Metrics Fall In!", ACL 2024. A metric that does not beat them has not been shown to measure quality.
+Perrella, Proietti, Huguet Cabot, Barba and Navigli, "Guardians of the Machine Translation
+Meta-Evaluation: Sentinel Metrics Fall In!", ACL 2024. A metric that does not beat them has not been
+shown to measure quality.
 """
 
 import re
@@ -25,23 +26,30 @@ RANDOM, SEGMENT, LENGTH, LENGTH_RATIO, OVERLAP = SENTINELS
 DRAWN_SCORES = 100_000
 """Random scores of a simulation, of 10 to 100 draws; a smaller set of judgements has more draws."""
 
-_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
+_WORD = re.compile(
+    r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+"
+)
 """A word, or a character of Chinese or Japanese."""
 
 
 def sentinel_scores(judged: JudgedSystems, seed: int = 4) -> dict[str, MetricScores]:
-    """Return the scores of each sentinel by its name; sentinels that read texts only if each judged output has texts.
+    """Return the scores of each sentinel by its name.
 
-    They are normal random numbers (the first of `random_scores`); where systems share segments, the difficulty of each
-    segment, which is the mean of the metrics' scores over all systems, standardised; the number of characters of the
-    candidate; the lengths of candidate and reference as the shorter by the longer; and their overlap (F1 of the counts
-    of lower-case words). Of several references the best counts.
+    Sentinels that read texts only if each judged output has texts.
+
+    They are normal random numbers (the first of `random_scores`); where systems share segments, the
+    difficulty of each segment, which is the mean of the metrics' scores over all systems,
+    standardised; the number of characters of the candidate; the lengths of candidate and reference
+    as the shorter by the longer; and their overlap (F1 of the counts of lower-case words). Of
+    several references the best counts.
 
     Raises InputError if a metric is called as a sentinel.
     """
     for name in judged.metrics:
         if name in SENTINELS:
-            raise InputError(f"{judged.language_pair}: two of the scores are called {name!r}. Rename the metric.")
+            raise InputError(
+                f"{judged.language_pair}: two of the scores are called {name!r}. Rename the metric."
+            )
     sentinels = {RANDOM: next(random_scores(judged, seed))}
     is_judged = judged.is_judged
     if judged.num_shared and (difficulty := _difficulty(judged)) is not None:
@@ -53,7 +61,9 @@ def sentinel_scores(judged: JudgedSystems, seed: int = 4) -> dict[str, MetricSco
 
 
 def _difficulty(judged: JudgedSystems) -> Floats | None:
-    """Return each segment's mean of the standardised scores of all metrics, the same for all systems; None without."""
+    """Return each segment's mean of the standardised scores of all metrics, the same for all
+    systems; None without.
+    """
     is_judged = judged.is_judged
     scores = [metric.segment for metric in judged.metrics.values() if metric.segment is not None]
     standardised = [
@@ -76,12 +86,17 @@ def notes_of_sentinels(judged: JudgedSystems, sentinels: Collection[str]) -> Ite
     reason = "only whole systems have human scores"
     if is_judged.any():
         textless = int((is_judged & ~_has_texts(judged)).sum())
-        reason = f"{textless:,} of {plural(int(is_judged.sum()), 'judged output')} have no text, or no reference"
+        reason = (
+            f"{textless:,} of {plural(int(is_judged.sum()), 'judged output')} have no text, or no "
+            "reference"
+        )
     yield f"left out {listed(lacking)}: {reason}"
 
 
 def random_scores(judged: JudgedSystems, seed: int = 4) -> Iterator[MetricScores]:
-    """Yield normal random scores, draw by draw, which do not depend on the order of systems or segments."""
+    """Yield normal random scores, draw by draw, which do not depend on the order of systems or
+    segments.
+    """
     shape = _shape(judged)
     rng = np.random.default_rng(seed)
     rows = np.argsort(np.argsort(judged.systems))
@@ -113,7 +128,9 @@ def _has_texts(judged: JudgedSystems) -> NDArray[np.bool_]:
     has_texts = np.zeros(_shape(judged), bool)
     for row, outputs in enumerate((judged.references and judged.candidates) or ()):
         for segment, candidate in enumerate(outputs):
-            has_texts[row, segment] = candidate is not None and bool(judged.references[row][segment])
+            has_texts[row, segment] = candidate is not None and bool(
+                judged.references[row][segment]
+            )
     return has_texts
 
 
@@ -122,7 +139,9 @@ def _scores(judged: JudgedSystems, scores: Floats) -> MetricScores:
 
 
 def _of_texts(judged: JudgedSystems) -> dict[str, Floats]:
-    """Return the scores of the sentinels that read texts, (systems, segments), NaN where there are none."""
+    """Return the scores of the sentinels that read texts, (systems, segments), NaN where there are
+    none.
+    """
     if judged.candidates is None:
         return {}
     scores = {name: np.full(_shape(judged), np.nan) for name in (LENGTH, LENGTH_RATIO, OVERLAP)}
@@ -130,17 +149,25 @@ def _of_texts(judged: JudgedSystems) -> dict[str, Floats]:
     for row, segment in np.argwhere(_has_texts(judged)).tolist():
         text, references = judged.candidates[row][segment] or "", judged.references[row][segment]
         scores[LENGTH][row, segment] = len(text)
-        scores[LENGTH_RATIO][row, segment] = max(_length_ratio(len(text), len(reference)) for reference in references)
+        scores[LENGTH_RATIO][row, segment] = max(
+            _length_ratio(len(text), len(reference)) for reference in references
+        )
         scores[OVERLAP][row, segment] = _overlap(words(text), map(words, references))
     return scores
 
 
 def _length_ratio(candidate: int, reference: int) -> float:
-    return min(candidate, reference) / max(candidate, reference, 1) if candidate != reference else 1.0
+    return (
+        min(candidate, reference) / max(candidate, reference, 1) if candidate != reference else 1.0
+    )
 
 
 def _overlap(candidate: Counter[str], references: Iterable[Counter[str]]) -> float:
-    """Return the F1 of the counts of words, of the best reference; 0 if neither has a word."""
+    """Return the F1 of the counts of words, of the best reference.
+
+    0 if neither has a word.
+    """
     return max(
-        2 * (candidate & reference).total() / max(1, candidate.total() + reference.total()) for reference in references
+        2 * (candidate & reference).total() / max(1, candidate.total() + reference.total())
+        for reference in references
     )

@@ -1,8 +1,9 @@
-"""Statistics of agreement as functions of sums over whole units: their tests, by exchange, and their intervals.
+"""Statistics of agreement as functions of sums over whole units: their tests, by exchange, and
+their intervals.
 
-Units are segments, or documents, whose outputs are dependent: outputs of a segment share its difficulty, its length and
-its reference. A statistic is a function of sums over units (`UnitSums`), so that one matrix product gives it for many
-exchanges.
+Units are segments, or documents, whose outputs are dependent: outputs of a segment share its
+difficulty, its length and its reference. A statistic is a function of sums over units (`UnitSums`),
+so that one matrix product gives it for many exchanges.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -52,20 +53,28 @@ class UnitSums:
 
 
 def sum_by_unit(sums: Floats, units: NDArray[np.int64]) -> Floats:
-    """Add up the sums of segments, (sums, segments), to sums of units, (units, sums); units are numbers from 0."""
+    """Add up the sums of segments, (sums, segments), to sums of units, (units, sums); units are
+    numbers from 0.
+    """
     order = np.argsort(units, kind="stable")
     starts = np.searchsorted(units[order], np.arange(units.max() + 1))
     return np.add.reduceat(sums[:, order].astype(np.float64), starts, axis=1).T
 
 
 def ratio(totals: Floats) -> Floats:
-    """Return the second sum as a share of the first, (…), from (…, 2); NaN where that is 0."""
+    """Return the second sum as a share of the first, (…), from (…, 2).
+
+    NaN where that is 0.
+    """
     number, total = np.moveaxis(totals, -1, 0)
     return np.where(number > 0, total / np.maximum(number, 1e-300), np.nan)
 
 
 def sum_last(values: Floats) -> Floats:
-    """Return the sum over the last axis, (…); a matrix product is several times as fast as `sum` where it is short."""
+    """Return the sum over the last axis, (…).
+
+    A matrix product is several times as fast as `sum` where it is short.
+    """
     return values @ np.ones(values.shape[-1])
 
 
@@ -73,11 +82,12 @@ def sum_last(values: Floats) -> Floats:
 
 
 def segment_sums(human: Floats, metric: Floats, units: NDArray[np.int64]) -> dict[str, UnitSums]:
-    """Return the agreement of a metric's segment scores with human scores, by its names in `Agreement`.
+    """Return the agreement of a metric's segment scores with human scores, by its names in
+    `Agreement`.
 
-    Human and metric scores are (systems, segments); units number the segments from 0. acc*_eq has the ε that is best
-    for all segments, and SPA normal p-values, which permutations approach; it leaves out systems that are seldom
-    judged.
+    Human and metric scores are (systems, segments); units number the segments from 0. acc*_eq has
+    the ε that is best for all segments, and SPA normal p-values, which permutations approach; it
+    leaves out systems that are seldom judged.
     """
     human, metric = judged_scores(human, metric)
     by_unit = partial(sum_by_unit, units=units)
@@ -88,22 +98,29 @@ def segment_sums(human: Floats, metric: Floats, units: NDArray[np.int64]) -> dic
     }
     epsilon = tie_calibrated_accuracy(human, metric).epsilon
     if epsilon is not None:
-        sums["acc_eq"] = UnitSums(by_unit(_mean_sums(accuracies(ordered_pairs(human, metric, epsilon)))), ratio)
+        sums["acc_eq"] = UnitSums(
+            by_unit(_mean_sums(accuracies(ordered_pairs(human, metric, epsilon)))), ratio
+        )
     is_often = often_judged(~np.isnan(human))
     human, metric = human[is_often], metric[is_often]
     is_complete = ~np.isnan(human).any(axis=0)
     sides = [_spa_sums(np.where(is_complete, scores, 0)) for scores in (human, metric)]
     if all(side[len(human) :].any() for side in sides):
-        sums["spa"] = UnitSums(by_unit(np.concatenate(sides)), partial(_soft_accuracy, num_systems=len(human)))
+        sums["spa"] = UnitSums(
+            by_unit(np.concatenate(sides)), partial(_soft_accuracy, num_systems=len(human))
+        )
     return sums
 
 
-def system_sums(systems: tuple[Floats, Floats], segments: tuple[Floats, Floats], units: NDArray[np.int64]) -> UnitSums:
-    """Return the correlation of a metric's system scores with human scores as a function of sums over units.
+def system_sums(
+    systems: tuple[Floats, Floats], segments: tuple[Floats, Floats], units: NDArray[np.int64]
+) -> UnitSums:
+    """Return the correlation of a metric's system scores with human scores as a function of sums
+    over units.
 
-    Scores by annotators and by the metric are (systems,) and (systems, segments). A system's score moves as the mean of
-    its judged segments does; the score itself may be of other segments too, or of a corpus. Without any judged segment
-    it stays as it is.
+    Scores by annotators and by the metric are (systems,) and (systems, segments). A system's score
+    moves as the mean of its judged segments does; the score itself may be of other segments too, or
+    of a corpus. Without any judged segment it stays as it is.
     """
     is_judged = ~np.isnan(segments[0])
     counts = np.where(is_judged.any(axis=1, keepdims=True), is_judged, 1).astype(np.float64)
@@ -113,7 +130,9 @@ def system_sums(systems: tuple[Floats, Floats], segments: tuple[Floats, Floats],
 
 
 def _moments(human: Floats, metric: Floats) -> Floats:
-    """Return 1, g, g², x, x² and g·x of standardised scores, 0 where nobody judged; (6, systems, segments)."""
+    """Return 1, g, g², x, x² and g·x of standardised scores, 0 where nobody judged; (6, systems,
+    segments).
+    """
     is_judged = ~np.isnan(human)
     sides = []
     for scores in (human, metric):
@@ -133,7 +152,8 @@ def _mean_sums(values: Floats) -> Floats:
 
 
 def _spa_sums(scores: Floats) -> Floats:
-    """Return the scores of systems and the squared differences of pairs, (systems + pairs, segments).
+    """Return the scores of systems and the squared differences of pairs, (systems + pairs,
+    segments).
 
     Metrics are exchanged on one scale: the differences between systems, which alone decide.
     """
@@ -143,14 +163,17 @@ def _spa_sums(scores: Floats) -> Floats:
 
 
 def _soft_accuracy(totals: Floats, num_systems: int) -> Floats:
-    """Return SPA, the mean of both orders of each pair, (…), from the totals of `_spa_sums` of both sides."""
+    """Return SPA, the mean of both orders of each pair, (…), from the totals of `_spa_sums` of both
+    sides.
+    """
     first, second = np.triu_indices(num_systems, 1)
     p, are_tied = [], []
     for side in np.split(totals, 2, axis=-1):
         delta, square = side[..., first] - side[..., second], side[..., num_systems:]
         are_tied.append(square <= 0)
         p.append(scipy_module("special").ndtr(-delta / np.sqrt(np.where(square > 0, square, 1))))
-    distance = np.where(are_tied[0] == are_tied[1], np.abs(p[0] - p[1]), 0.5)  # p of a tied pair is 1 in both orders
+    # p of a tied pair is 1 in both orders
+    distance = np.where(are_tied[0] == are_tied[1], np.abs(p[0] - p[1]), 0.5)
     return 1 - sum_last(distance) / len(first)
 
 
@@ -172,20 +195,24 @@ def _pearson_of_means(totals: Floats, offsets: Floats) -> Floats:
 # Tests, by exchanging units.
 
 
-def exchange_units(sets: Sequence[Sequence[UnitSums]], *, permutations: int = 1000, seed: int = 0) -> Floats:
+def exchange_units(
+    sets: Sequence[Sequence[UnitSums]], *, permutations: int = 1000, seed: int = 0
+) -> Floats:
     """Test every two metrics by exchanging their scores in whole units, with probability ½ each.
 
-    Each of the sets, such as language pairs, has all metrics, on units of its own; the mean of their statistics over
-    the sets is tested. Returns two-sided p, (metrics, metrics), 1 on the diagonal: with up to 13 units in all, the
-    share of all ways to exchange them in which |Δ*| >= |Δ|; else (#{|Δ*| >= |Δ|} + 1) / (permutations + 1) with random
-    ones.
+    Each of the sets, such as language pairs, has all metrics, on units of its own; the mean of
+    their statistics over the sets is tested. Returns two-sided p, (metrics, metrics), 1 on the
+    diagonal: with up to 13 units in all, the share of all ways to exchange them in which |Δ*| >=
+    |Δ|; else (#{|Δ*| >= |Δ|} + 1) / (permutations + 1) with random ones.
     """
     num_metrics, sizes = len(sets[0]), [len(metrics[0].sums) for metrics in sets]
     totals = [[metric.sums.sum(axis=0) for metric in metrics] for metrics in sets]
 
     def difference(first: int, second: int, signs: Floats) -> Floats:
         differences = []
-        for metrics, total, of_set in zip(sets, totals, np.split(signs, np.cumsum(sizes)[:-1], axis=1), strict=True):
+        for metrics, total, of_set in zip(
+            sets, totals, np.split(signs, np.cumsum(sizes)[:-1], axis=1), strict=True
+        ):
             half = (metrics[first].sums - metrics[second].sums) / 2
             changed = half.any(axis=0)  # both have the same sums of human scores
             change = np.zeros((len(signs), half.shape[1]))
@@ -208,9 +235,12 @@ def exchange_units(sets: Sequence[Sequence[UnitSums]], *, permutations: int = 10
 
 
 def _exchanges(num_units: int, permutations: int, seed: int) -> Iterator[Floats]:
-    """Yield signs, (exchanges, units), in blocks: of all exchanges of few units, else of random ones."""
+    """Yield signs, (exchanges, units), in blocks: of all exchanges of few units, else of random
+    ones.
+    """
     if num_units <= MAX_EXACT:
-        ways = np.arange(1 << max(num_units - 1, 0))[:, None] >> np.arange(num_units)  # the others mirror these
+        # the others mirror these
+        ways = np.arange(1 << max(num_units - 1, 0))[:, None] >> np.arange(num_units)
         yield np.where(ways & 1, -1.0, 1.0)
         return
     rng = np.random.default_rng(seed)
@@ -223,10 +253,11 @@ def _exchanges(num_units: int, permutations: int, seed: int) -> Iterator[Floats]
 
 
 def degrees_of_freedom(influences: Floats) -> float:
-    """Return the degrees of freedom of a sum of influences, (units,), not all 0: few if a few units make it.
+    """Return the degrees of freedom of a sum of influences, (units,), not all 0: few if a few units
+    make it.
 
-    2n / (κ − (n − 3)/(n − 1)) for the kurtosis κ: B. O'Neill, "Some Useful Moment Results in Sampling Problems", The
-    American Statistician 2014.
+    2n / (κ − (n − 3)/(n − 1)) for the kurtosis κ: B. O'Neill, "Some Useful Moment Results in
+    Sampling Problems", The American Statistician 2014.
     """
     n, squares = len(influences), influences**2
     kurtosis = n * float((squares**2).sum()) / float(squares.sum()) ** 2
@@ -234,10 +265,12 @@ def degrees_of_freedom(influences: Floats) -> float:
 
 
 def jackknife_error(units: UnitSums, effective: float, *, of_z: bool) -> tuple[float, float]:
-    """Return the standard error of a statistic by a jackknife of its units, and its degrees of freedom.
+    """Return the standard error of a statistic by a jackknife of its units, and its degrees of
+    freedom.
 
-    `effective` is the number of units of one size that would tell as much. The error of r is that of Fisher's z, which
-    is more nearly normal. It is NaN where leaving a unit out has no value, or changes none: nothing is certain.
+    `effective` is the number of units of one size that would tell as much. The error of r is that
+    of Fisher's z, which is more nearly normal. It is NaN where leaving a unit out has no value, or
+    changes none: nothing is certain.
     """
     totals, num_units = units.sums.sum(axis=0), len(units.sums)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -250,8 +283,13 @@ def jackknife_error(units: UnitSums, effective: float, *, of_z: bool) -> tuple[f
     return float(error), min(degrees_of_freedom(influences), effective - 1)
 
 
-def interval(value: float, units: UnitSums, effective: float, *, is_r: bool) -> tuple[float, float] | None:
-    """Return the 95 % interval of a share or of a correlation, by Student's t; None where the error is NaN."""
+def interval(
+    value: float, units: UnitSums, effective: float, *, is_r: bool
+) -> tuple[float, float] | None:
+    """Return the 95 % interval of a share or of a correlation, by Student's t.
+
+    None where the error is NaN.
+    """
     error, freedom = jackknife_error(units, effective, of_z=is_r)
     half = scipy_module("special").stdtrit(freedom, 1 - SIGNIFICANT / 2) * error
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,8 +1,9 @@
 """The paired permutation test of corpus scores, with its intervals.
 
-Corpus scores are means over segments, or functions of sums. Riezler and Maxwell, "On some pitfalls in
-automatic evaluation and significance testing for MT", 2005. All metrics that are tested with the same seed, numbers of
-swaps and segments share their swaps. `over_runs` widens an interval to other runs.
+Corpus scores are means over segments, or functions of sums. Riezler and Maxwell, "On some pitfalls
+in automatic evaluation and significance testing for MT", 2005. All metrics that are tested with the
+same seed, numbers of swaps and segments share their swaps. `over_runs` widens an interval to other
+runs.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,20 +25,25 @@ SIGNIFICANT = 0.05
 """A p below it is significant, two-sided."""
 
 MIN_TESTED_UNITS = 6
-"""With fewer units that differ no p of a permutation test is below `SIGNIFICANT`: 2 / 2⁵ is above it."""
+"""With fewer units that differ no p of a permutation test is below `SIGNIFICANT`: 2 / 2⁵ is above
+it.
+"""
 
 MIN_UNITS = 20
-"""Segments or documents below which neither tests nor intervals can be relied on, and a result comes with a warning."""
+"""Segments or documents below which neither tests nor intervals can be relied on, and a result
+comes with a warning.
+"""
 
 
-# Holm's correction for several tests: Holm, "A simple sequentially rejective multiple test procedure", 1979.
+# Holm's correction for several tests: Holm, "A simple sequentially rejective multiple test
+# procedure", 1979.
 
 
 def holm(p: ArrayLike) -> NDArray[np.float64]:
     """Adjust p-values so that the chance of even one false rejection stays below the level.
 
-    The i-th smallest of m is multiplied by m - i + 1, and none is below a smaller one before it, nor above 1 (as R's
-    `p.adjust`). Equal p-values get equal results.
+    The i-th smallest of m is multiplied by m - i + 1, and none is below a smaller one before it,
+    nor above 1 (as R's `p.adjust`). Equal p-values get equal results.
 
     Args:
         p: the p-values of tests that belong together, (tests,), each in [0, 1].
@@ -50,7 +56,10 @@ def holm(p: ArrayLike) -> NDArray[np.float64]:
     """
     values = np.asarray(p, dtype=np.float64)
     if values.ndim != 1 or not ((values >= 0) & (values <= 1)).all():
-        raise InputError("Holm's correction takes one row of p-values, each from 0 to 1; these are not: check them.")
+        raise InputError(
+            "Holm's correction takes one row of p-values, each from 0 to 1; these are not: check "
+            "them."
+        )
     order = np.argsort(values)
     scaled = values[order] * np.arange(len(values), 0, -1)
     adjusted = np.empty_like(values)
@@ -58,8 +67,8 @@ def holm(p: ArrayLike) -> NDArray[np.float64]:
     return adjusted
 
 
-# The random draws, a block at a time. A numpy generator continues where it stopped, so blocks hold the same numbers as
-# one draw of all of them.
+# The random draws, a block at a time. A numpy generator continues where it stopped, so blocks hold
+# the same numbers as one draw of all of them.
 
 
 SEED = 12345
@@ -75,20 +84,34 @@ BLOCK_CELLS = 1 << 20
 """Draws in memory at a time: 8 MB of indices."""
 
 DRAWN_BITS = 32
-"""numpy draws booleans 32 at a time and drops the rest of the last; blocks of 32 rows leave none."""
+"""numpy draws booleans 32 at a time and drops the rest of the last; blocks of 32 rows leave
+none.
+"""
 
 
-def bootstrap_counts(rng: np.random.Generator, num_units: int, num_resamples: int) -> Iterator[NDArray[np.float64]]:
-    """Yield how often each unit is in each resample, drawn with replacement, in blocks of (rows, num_units)."""
+def bootstrap_counts(
+    rng: np.random.Generator, num_units: int, num_resamples: int
+) -> Iterator[NDArray[np.float64]]:
+    """Yield how often each unit is in each resample, drawn with replacement, in blocks of (rows,
+    num_units).
+    """
     rows = max(1, BLOCK_CELLS // num_units)
     for start in range(0, num_resamples, rows):
-        drawn = rng.choice(num_units, size=(min(rows, num_resamples - start), num_units), replace=True)
+        drawn = rng.choice(
+            num_units, size=(min(rows, num_resamples - start), num_units), replace=True
+        )
         cells = drawn + np.arange(len(drawn))[:, None] * num_units
-        yield np.bincount(cells.ravel(), minlength=cells.size).reshape(drawn.shape).astype(np.float64)
+        yield (
+            np.bincount(cells.ravel(), minlength=cells.size).reshape(drawn.shape).astype(np.float64)
+        )
 
 
-def kept_segments(rng: np.random.Generator, num_segments: int, num_swaps: int) -> Iterator[NDArray[np.bool_]]:
-    """Yield which segments two systems keep, while they swap the others, in blocks of (rows, num_segments)."""
+def kept_segments(
+    rng: np.random.Generator, num_segments: int, num_swaps: int
+) -> Iterator[NDArray[np.bool_]]:
+    """Yield which segments two systems keep, while they swap the others, in blocks of (rows,
+    num_segments).
+    """
     rows = max(1, BLOCK_CELLS // num_segments // DRAWN_BITS) * DRAWN_BITS
     for start in range(0, num_swaps, rows):
         yield rng.integers(2, size=(min(rows, num_swaps - start), num_segments), dtype=bool)
@@ -105,15 +128,17 @@ class PairedTestResult:
     delta: NDArray[np.float64]
     """The other system's score minus the baseline's, (pairs,)."""
     interval: NDArray[np.float64]
-    """The 95 % interval of the difference, low and high: the differences that a paired permutation test does not reject
-    at 5 %; from -inf to inf where it can reject none, as with fewer than 6 units; NaN where all units differ by the
-    same, since nothing is that certain; (pairs, 2)."""
+    """The 95 % interval of the difference, low and high: the differences that a paired permutation
+    test does not reject at 5 %; from -inf to inf where it can reject none, as with fewer than 6
+    units; NaN where all units differ by the same, since nothing is that certain; (pairs, 2)."""
     error: NDArray[np.float64]
     """The standard error of the difference, by linearisation, (pairs,)."""
     differing: NDArray[np.int64]
     """The number of units in which the two systems differ, (pairs,)."""
     effective_units: float
-    """How many units of one size would tell as much as these, which may be documents: (Σ s)² / Σ s²."""
+    """How many units of one size would tell as much as these, which may be documents: (Σ s)² / Σ
+    s².
+    """
     p: NDArray[np.float64]
     """The p-value of the difference, two-sided, (pairs,)."""
     p_holm: NDArray[np.float64]
@@ -138,7 +163,9 @@ class PairedTestResult:
 
 
 MAX_EXACT = 13
-"""If two systems differ in at most this many units, all 2^n ways to swap them are tried, and none is drawn."""
+"""If two systems differ in at most this many units, all 2^n ways to swap them are tried, and none
+is drawn.
+"""
 
 
 def paired_permutation(
@@ -149,34 +176,39 @@ def paired_permutation(
     num_swaps: int = NUM_SWAPS,
     seed: int = SEED,
 ) -> PairedTestResult:
-    """Test whether systems differ, by swapping the outputs of two systems for segments chosen at random.
+    """Test whether systems differ, by swapping the outputs of two systems for segments chosen at
+    random.
 
-    p = (#{ |Δ*| ≥ |Δ| } + 1) / (n + 1), where Δ* is the difference after swapping: at most α of comparisons of equal
-    systems have p ≤ α, since a difference equal to the observed one is counted. With at most `MAX_EXACT` segments that
-    differ, p is exact: the share of all 2^n ways to swap them; so it is where all differences have one size, as of
-    scores of 0 and 1, for which this is McNemar's test. Systems that are the same have p = 1. The interval holds the
-    differences that swaps do not reject (Fisher, The Design of Experiments, 1935; Hartigan, "Using subsample
-    values as typical values", 1969; Phipson and Smyth, "Permutation p-values should never be zero", 2010).
+    p = (#{ |Δ*| ≥ |Δ| } + 1) / (n + 1), where Δ* is the difference after swapping: at most α of
+    comparisons of equal systems have p ≤ α, since a difference equal to the observed one is
+    counted. With at most `MAX_EXACT` segments that differ, p is exact: the share of all 2^n ways to
+    swap them; so it is where all differences have one size, as of scores of 0 and 1, for which this
+    is McNemar's test. Systems that are the same have p = 1. The interval holds the differences that
+    swaps do not reject (Fisher, The Design of Experiments, 1935; Hartigan, "Using subsample values
+    as typical values", 1969; Phipson and Smyth, "Permutation p-values should never be zero", 2010).
 
-    Args:
-        scores: segment scores of a metric whose corpus score is their mean, (systems, segments), higher being better,
-            or `Scores` of each system; or a mapping of names to these, or a data frame with the columns `system`,
-            `segment` and `score`; or a metric, as `SegmentMeans` or `SummedStatistics`. The first system is the
-            baseline.
+    Args: scores: segment scores of a metric whose corpus score is their mean, (systems, segments),
+        higher being better,
+            or `Scores` of each system; or a mapping of names to these, or a data frame with the
+            columns `system`, `segment` and `score`; or a metric, as `SegmentMeans` or
+            `SummedStatistics`. The first system is the baseline.
         value: which numbers of `Scores` count: "P", "R" or "F".
-        all_pairs: whether to compare every pair of systems, and not only the others with the baseline.
+        all_pairs: whether to compare every pair of systems, and not only the others with the
+            baseline.
         num_swaps: n, at least 1.
         seed: of the swaps, 0 or more.
 
-    Raises:
-        InputError: fewer than two systems, over 20 and more than segments, no segment, a score that is not finite, or
+    Raises: InputError: fewer than two systems, over 20 and more than segments, no segment, a score
+        that is not finite, or
             an option out of its range.
     """
     check_draws(num_swaps, seed)
     names, metric, pairs = _pairs_of(scores, value, all_pairs)
     num_units = metric.shape[1]
     if num_units <= MAX_EXACT:
-        swaps = _swaps(metric, pairs, _all_swaps(np.ones(num_units, dtype=bool)), 2.0**num_units, own=0)
+        swaps = _swaps(
+            metric, pairs, _all_swaps(np.ones(num_units, dtype=bool)), 2.0**num_units, own=0
+        )
     else:
         ways = kept_segments(np.random.default_rng(seed), num_units, num_swaps)
         swaps = _swaps(metric, pairs, ways, num_swaps + 1)
@@ -185,7 +217,9 @@ def paired_permutation(
         if signs := metric.signs(pairs[row]) if isinstance(metric, SegmentMeans) else None:
             p[row] = sign_test(*signs)
         elif differing.sum() <= MAX_EXACT < num_units:
-            every = _swaps(metric, pairs[row : row + 1], _all_swaps(differing), 2.0 ** differing.sum(), own=0)
+            every = _swaps(
+                metric, pairs[row : row + 1], _all_swaps(differing), 2.0 ** differing.sum(), own=0
+            )
             p[row] = every.p()[0]
     if isinstance(metric, SegmentMeans):
         sizes = np.abs(metric.unit_values(pairs).values)
@@ -201,8 +235,8 @@ class _Swaps(NamedTuple):
     """The number of swaps whose difference is at least as large as the observed one, (pairs,)."""
     lows: NDArray[np.float64]
     highs: NDArray[np.float64]
-    """The smallest of the differences at which a swap would be as extreme as the data, ascending, and the largest,
-    descending, (pairs, kept)."""
+    """The smallest of the differences at which a swap would be as extreme as the data, ascending,
+    and the largest, descending, (pairs, kept)."""
     total: float
     own: float
     """What p is a share of, and what the observed assignment adds to the swaps that reach it."""
@@ -223,13 +257,19 @@ def _place(total: float, own: float) -> int:
 
 
 def _swaps(
-    metric: CorpusScores, pairs: NDArray[np.int64], ways: Iterable[NDArray[np.bool_]], total: float, *, own: float = 1.0
+    metric: CorpusScores,
+    pairs: NDArray[np.int64],
+    ways: Iterable[NDArray[np.bool_]],
+    total: float,
+    *,
+    own: float = 1.0,
 ) -> _Swaps:
     """Swap units in many ways.
 
-    If the true difference is δ, swaps change the differences less δ. With it a swap is as extreme as the data if δ is
-    the mean of the swapped units, or that of the others: Hartigan, "Using subsample values as typical values", 1969.
-    For a score that is no mean, these are the differences in the swapped units, and in the others.
+    If the true difference is δ, swaps change the differences less δ. With it a swap is as extreme
+    as the data if δ is the mean of the swapped units, or that of the others: Hartigan, "Using
+    subsample values as typical values", 1969. For a score that is no mean, these are the
+    differences in the swapped units, and in the others.
     """
     delta, rounding, reached = metric.deltas(pairs), metric.rounding(pairs), np.zeros(len(pairs))
     kept_values = _place(total, own)
@@ -245,18 +285,26 @@ def _swaps(
     return _Swaps(reached, np.sort(lows), -np.sort(-highs), total, own)
 
 
-def _smallest(smallest: NDArray[np.float64], values: NDArray[np.float64], number: int) -> NDArray[np.float64]:
+def _smallest(
+    smallest: NDArray[np.float64], values: NDArray[np.float64], number: int
+) -> NDArray[np.float64]:
     """Return the smallest of some values, (pairs, number), and of others, (swaps, pairs)."""
     values = np.concatenate([smallest, values.T], axis=1)
     return values if values.shape[1] <= number else np.partition(values, number - 1)[:, :number]
 
 
 def _agreeing(
-    interval: NDArray[np.float64], p: NDArray[np.float64], delta: NDArray[np.float64], smallest: NDArray[np.float64]
+    interval: NDArray[np.float64],
+    p: NDArray[np.float64],
+    delta: NDArray[np.float64],
+    smallest: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return intervals that hold 0 if, and only if, an exact p says so; swaps were drawn for their ends.
+    """Return intervals that hold 0 if, and only if, an exact p says so.
 
-    An end on the wrong side of 0 is moved: to 0, or if p excludes 0 to the smallest difference, `smallest`, (pairs,).
+    Swaps were drawn for their ends.
+
+    An end on the wrong side of 0 is moved: to 0, or if p excludes 0 to the smallest difference,
+    `smallest`, (pairs,).
     """
     low, high = interval.T
     is_significant = p < SIGNIFICANT
@@ -270,17 +318,21 @@ def _agreeing(
 
 
 def sign_test(won: int, lost: int) -> float:
-    """Return the exact p of a sign test, two-sided: the share of all ways to divide the units with one as far apart."""
+    """Return the exact p of a sign test, two-sided: the share of all ways to divide the units with
+    one as far apart.
+    """
     fewer = min(won, lost)
     more = max(won, lost)
     if fewer == more:
         return 1.0
-    as_far_on_one_side = scipy_module("special").betainc(more, fewer + 1, 0.5)  # a binomial distribution
+    # a binomial distribution
+    as_far_on_one_side = scipy_module("special").betainc(more, fewer + 1, 0.5)
     return min(1.0, 2 * float(as_far_on_one_side))
 
 
 def sign_interval(won: int, lost: int) -> NDArray[np.float64]:
-    """Return Clopper and Pearson's 95 % interval of the share of units won, less that of units lost, (2,).
+    """Return Clopper and Pearson's 95 % interval of the share of units won, less that of units
+    lost, (2,).
 
     It holds 0 if, and only if, the sign test is not significant.
     """
@@ -290,14 +342,18 @@ def sign_interval(won: int, lost: int) -> NDArray[np.float64]:
 
 
 def _largest_share(number: int, others: int) -> float:
-    """Return the largest true share with which so few units, or fewer, are seen in 2.5 % of samples."""
+    """Return the largest true share with which so few units, or fewer, are seen in 2.5 % of
+    samples.
+    """
     if others == 0:
         return 1.0
     return float(scipy_module("special").betaincinv(number + 1, others, 1 - SIGNIFICANT / 2))
 
 
 def _all_swaps(differing: NDArray[np.bool_]) -> Iterator[NDArray[np.bool_]]:
-    """Yield all ways to swap the units that differ, which units are kept in each, in blocks of (rows, units)."""
+    """Yield all ways to swap the units that differ, which units are kept in each, in blocks of
+    (rows, units).
+    """
     columns = np.flatnonzero(differing)
     rows = max(1, BLOCK_CELLS // len(differing))
     for start in range(0, 1 << len(columns), rows):
@@ -318,7 +374,10 @@ def check_draws(number: int, seed: int) -> None:
 def _pairs_of(
     scores: ArrayLike | CorpusScores, value: Value, all_pairs: bool
 ) -> tuple[tuple[str, ...], CorpusScores, NDArray[np.int64]]:
-    """Check the arguments of a test; return the names of a data frame's systems, the metric, and its pairs."""
+    """Check the arguments of a test.
+
+    Return the names of a data frame's systems, the metric, and its pairs.
+    """
     names: tuple[str, ...] = ()
     if isinstance(scores, CorpusScores):
         metric = scores
@@ -330,12 +389,17 @@ def _pairs_of(
         num_systems, num_segments = metric.shape
         if num_systems > max(num_segments, MIN_UNITS):
             raise InputError(
-                f"There are {num_systems:,} systems, and scores of {num_segments:,} segments each; expected a row for "
-                "each system. Transpose the matrix with `.T`, or give `SegmentMeans(scores)` if this is meant."
+                f"There are {num_systems:,} systems, and scores of {num_segments:,} segments "
+                "each; expected a row for each system. Transpose the matrix with `.T`, or give "
+                "`SegmentMeans(scores)` if this is meant."
             )
     if metric.shape[0] < 2:
-        raise InputError("There is one system. A paired test compares at least two: the baseline, and another.")
-    pairs = np.array([pair for pair in combinations(range(metric.shape[0]), 2) if all_pairs or pair[0] == 0])
+        raise InputError(
+            "There is one system. A paired test compares at least two: the baseline, and another."
+        )
+    pairs = np.array(
+        [pair for pair in combinations(range(metric.shape[0]), 2) if all_pairs or pair[0] == 0]
+    )
     return names, metric, pairs
 
 
@@ -370,21 +434,26 @@ def _result(
 
 
 def over_runs(
-    first: NDArray[np.float64], second: NDArray[np.float64], delta: float, low: float | None, high: float | None
+    first: NDArray[np.float64],
+    second: NDArray[np.float64],
+    delta: float,
+    low: float | None,
+    high: float | None,
 ) -> dict[str, Any]:
     """Widen the interval of a difference to other runs, as of systems that are trained again.
 
-    Each end moves away from the difference: the squares of these distances grow by (t s / √R)² of each system. R is the
-    number of its runs, s the standard deviation of their means, and t Student's with R - 1 degrees of freedom (Zou and
-    Donner, "Construction of confidence limits about effect measures", 2008).
+    Each end moves away from the difference: the squares of these distances grow by (t s / √R)² of
+    each system. R is the number of its runs, s the standard deviation of their means, and t
+    Student's with R - 1 degrees of freedom (Zou and Donner, "Construction of confidence limits
+    about effect measures", 2008).
 
     Args:
         first, second: the scores of two systems, (runs, segments) each.
         delta: the difference of the two.
         low, high: its interval over segments, or documents; None where there is none.
 
-    Returns:
-        The ends, as fields of `SystemResult`; nothing if a system has a single run, or there is no interval.
+    Returns: The ends, as fields of `SystemResult`; nothing if a system has a single run, or there
+        is no interval.
     """
     if low is None or high is None or min(len(first), len(second)) < 2:
         return {}
@@ -392,7 +461,8 @@ def over_runs(
     for runs in (first, second):
         num_runs = len(runs)
         t = scipy_module("special").stdtrit(num_runs - 1, 1 - SIGNIFICANT / 2)
-        effects = np.nanmean(runs - np.nanmean(runs, axis=0), axis=1)  # without difficult segments that a run lacks
+        # without difficult segments that a run lacks
+        effects = np.nanmean(runs - np.nanmean(runs, axis=0), axis=1)
         added += float(t**2 * effects.var(ddof=1) / num_runs)
     below = ((delta - low) ** 2 + added) ** 0.5
     above = ((high - delta) ** 2 + added) ** 0.5

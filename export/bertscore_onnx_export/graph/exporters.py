@@ -1,4 +1,6 @@
-"""The exporters that can write a model's graph, by name. Nothing else depends on which of them wrote it."""
+"""The exporters that can write a model's graph, by name. Nothing else depends on which of them
+wrote it.
+"""
 
 import contextlib
 import io
@@ -24,8 +26,9 @@ _DYNAMO_OPSET = 18
 """The lowest that exporters built on `torch.export` write."""
 
 LARGE = 250_000_000
-"""The bytes of weights from which they get a file of their own. For 1.3 GB an export into one file took 5.8 GB of
-memory and 63 s, the streamed one 2.0 GB and 23 s; a graph in one file cannot have more than 2 GB."""
+"""The bytes of weights from which they get a file of their own. For 1.3 GB an export into one file
+took 5.8 GB of memory and 63 s, the streamed one 2.0 GB and 23 s; a graph in one file cannot have
+more than 2 GB."""
 
 _VECTORS = "last_hidden_state"
 _AXES = {0: "batch", 1: "tokens"}
@@ -37,7 +40,8 @@ def size_of(module: nn.Module) -> int:
 
 
 def _torch(module: nn.Module, example: Example, path: Path) -> None:
-    """Write the graph with PyTorch: by TorchScript, or by its successor where that fails or has been removed.
+    """Write the graph with PyTorch: by TorchScript, or by its successor where that fails or has
+    been removed.
 
     TorchScript takes a tenth of the time, and no further package.
     """
@@ -48,15 +52,19 @@ def _torch(module: nn.Module, example: Example, path: Path) -> None:
     except Exception as error:  # a model's code may raise anything when it is traced
         if find_spec("onnxscript") is None:
             raise MissingExtraError(
-                f"TorchScript cannot write the graph ({first_line(error).rstrip('.')}), and PyTorch's other exporter "
-                f"needs onnxscript, which is not installed: {install_command('export')}.",
+                f"TorchScript cannot write the graph ({first_line(error).rstrip('.')}), and "
+                "PyTorch's other exporter needs onnxscript, which is not installed: "
+                f"{install_command('export')}.",
                 name="onnxscript",
             ) from error
         _dynamo(module, example, path)
 
 
 def _torchscript(module: nn.Module, example: Example, path: Path) -> None:
-    """Write the graph; of a large module without its weights, which become inputs, named as in the module."""
+    """Write the graph.
+
+    Of a large module without its weights, which become inputs, named as in the module.
+    """
     with_weights = size_of(module) < LARGE
     torch.onnx.export(
         module,
@@ -91,14 +99,17 @@ def _transformers(module: nn.Module, example: Example, path: Path) -> None:
 
     shapes = {name: dict.fromkeys(_AXES, Dim.AUTO) for name in INPUTS}
     config = OnnxConfig(dynamic=True, dynamic_shapes=shapes, opset_version=_DYNAMO_OPSET)
-    program, _ = OnnxExporter().export_program(module, dict(zip(INPUTS, example, strict=True)), config)
+    program, _ = OnnxExporter().export_program(
+        module, dict(zip(INPUTS, example, strict=True)), config
+    )
     OnnxExporter.save_program(program, path)
 
 
 def _optimum(module: nn.Module, example: Example, path: Path) -> None:
     """Write the graph with a configuration of two inputs.
 
-    Optimum's own have further ones for some families, such as token types for XLM, and then the vectors are others.
+    Optimum's own have further ones for some families, such as token types for XLM, and then the
+    vectors are others.
     """
     from optimum.exporters.onnx import export
     from optimum.exporters.onnx.config import TextEncoderOnnxConfig
@@ -120,7 +131,9 @@ EXPORTERS: Mapping[Exporter, Callable[[nn.Module, Example, Path], None]] = {
     "transformers": _transformers,
     "optimum": _optimum,
 }
-"""Each writes the graph of a module of ids and mask to a file, with weights in it, beside it, or as inputs."""
+"""Each writes the graph of a module of ids and mask to a file, with weights in it, beside it, or as
+inputs.
+"""
 
 _NEEDED: Mapping[Exporter, tuple[str, ...]] = {
     "transformers": ("onnxscript", "transformers.exporters.exporter_onnx"),
@@ -143,9 +156,15 @@ def check_exporter(name: Exporter) -> None:
             import_module(module)
         except ImportError as error:
             if name == "optimum":
-                missing = f"optimum-onnx, which is not installed. Install the extra optimum: {install_command(name)}"
+                missing = (
+                    "optimum-onnx, which is not installed. Install the extra optimum: "
+                    f"{install_command(name)}"
+                )
             else:
-                missing = "transformers 5.13 or newer, and onnxscript: `pip install 'transformers>=5.13,<6' onnxscript`"
+                missing = (
+                    "transformers 5.13 or newer, and onnxscript: `pip install "
+                    "'transformers>=5.13,<6' onnxscript`"
+                )
             raise MissingExtraError(f"--exporter {name} needs {missing}.", name=module) from error
 
 

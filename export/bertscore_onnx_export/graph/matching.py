@@ -1,8 +1,8 @@
 """Writes the matching graph of the runtime, which matches vectors where they lie.
 
-It has no weights and fits every model, so that the runtime holds it as a file, which
-`python -m bertscore_onnx_export.graph.matching bertscore_onnx/matching/greedy.onnx` writes. The equations are those of
-`matching.greedy`: Zhang et al., ICLR 2020, section 3.
+It has no weights and fits every model, so that the runtime holds it as a file, which `python -m
+bertscore_onnx_export.graph.matching bertscore_onnx/matching/greedy.onnx` writes. The equations are
+those of `matching.greedy`: Zhang et al., ICLR 2020, section 3.
 """
 
 import sys
@@ -22,7 +22,9 @@ _BELOW_SIMILARITY = -2.0  # times a weight of 0 it is 0
 
 
 def matching_graph() -> ModelProto:
-    """Return the graph: from vectors, and the place, the length and the token weights of each text, to P and R."""
+    """Return the graph: from vectors, and the place, the length and the token weights of each text,
+    to P and R.
+    """
     op = Nodes("")
     inputs, vectors, is_token = [], [], []
     for side in _SIDES:
@@ -38,11 +40,13 @@ def matching_graph() -> ModelProto:
         rows = op.Add(op.Unsqueeze(f"{side}_starts", [1]), op.Where(is_token[-1], places, 0))
         vectors.append(op.Gather(f"{side}_vectors", rows, axis=0))  # (pairs, tokens, hidden)
     candidates, references = vectors
-    similarity = op.MatMul(candidates, op.Transpose(references, perm=[0, 2, 1]))  # (pairs, cand_tokens, ref_tokens)
+    # (pairs, cand_tokens, ref_tokens)
+    similarity = op.MatMul(candidates, op.Transpose(references, perm=[0, 2, 1]))
     both = op.And(op.Unsqueeze(is_token[0], [2]), op.Unsqueeze(is_token[1], [1]))
     among_tokens = op.Where(both, similarity, _BELOW_SIMILARITY)
     # A maximum may hide a NaN; a sum does not.
-    zero_or_nan = op.Mul(op.ReduceSum(op.Where(both, similarity, 0.0), [1, 2], keepdims=0), 0.0)  # (pairs,)
+    # (pairs,)
+    zero_or_nan = op.Mul(op.ReduceSum(op.Where(both, similarity, 0.0), [1, 2], keepdims=0), 0.0)
     outputs = []
     for side, axis, name in zip(_SIDES, (2, 1), ("precision", "recall"), strict=True):
         nearest = op.ReduceMax(among_tokens, axes=[axis], keepdims=0)  # (pairs, tokens)

@@ -1,4 +1,7 @@
-"""Builds ONNX graphs from calls, such as `op.Add(a, 1.5)`; reads and replaces the graph of a folder."""
+"""Builds ONNX graphs from calls, such as `op.Add(a, 1.5)`.
+
+Reads and replaces the graph of a folder.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -20,8 +23,9 @@ CONTRIB = "com.microsoft"
 class Nodes:
     """Collects the nodes of a graph in the order of the calls that add them.
 
-    A call adds a node and returns the name of its value, or as many names as `outputs`; `name` sets it. An input is
-    the name of a value, or an array or a number, which becomes a constant: int64 for integers, otherwise fp32.
+    A call adds a node and returns the name of its value, or as many names as `outputs`; `name` sets
+    it. An input is the name of a value, or an array or a number, which becomes a constant: int64
+    for integers, otherwise fp32.
     """
 
     def __init__(self, prefix: str) -> None:
@@ -31,9 +35,14 @@ class Nodes:
         self.constants: list[TensorProto] = []
 
     def __getattr__(self, operator: str) -> Callable[..., Any]:
-        def add(*inputs: str | ArrayLike, name: str = "", outputs: int = 1, **attributes: Any) -> Any:
+        def add(
+            *inputs: str | ArrayLike, name: str = "", outputs: int = 1, **attributes: Any
+        ) -> Any:
             names = [self._name(value) for value in inputs]
-            values = [name or f"{self.prefix}{operator}_{len(self.nodes)}_{index}" for index in range(outputs)]
+            values = [
+                name or f"{self.prefix}{operator}_{len(self.nodes)}_{index}"
+                for index in range(outputs)
+            ]
             self.nodes.append(make_node(operator, names, values, **attributes))
             return values[0] if outputs == 1 else values
 
@@ -50,14 +59,18 @@ class Nodes:
 
 
 def take_axes_as_inputs(model: Any) -> None:
-    """Give reductions their axes as an input, which is what they are from opset 18 on, instead of an attribute."""
+    """Give reductions their axes as an input, which is what they are from opset 18 on, instead of
+    an attribute.
+    """
     if max(opset.version for opset in model.opset_import if opset.domain in ("", "ai.onnx")) < 18:
         return
     pending = [model.graph]
     for graph in pending:
         for node in graph.node:
             pending += [attribute.g for attribute in node.attribute if attribute.HasField("g")]
-            axes = next((attribute for attribute in node.attribute if attribute.name == "axes"), None)
+            axes = next(
+                (attribute for attribute in node.attribute if attribute.name == "axes"), None
+            )
             if node.op_type.startswith("Reduce") and axes is not None:
                 node.input.append(f"{node.output[0]}_axes")
                 model.graph.initializer.append(from_array(np.array(axes.ints), node.input[1]))
@@ -70,7 +83,9 @@ def load_graph(folder: Path) -> Any:
 
 
 def replace_graph(model: Any, folder: Path) -> None:
-    """Replace the graph in a folder, keeping weights in a file of their own if they were; allow contrib operators."""
+    """Replace the graph in a folder, keeping weights in a file of their own if they were; allow
+    contrib operators.
+    """
     take_axes_as_inputs(model)
     if all(opset.domain != CONTRIB for opset in model.opset_import):
         model.opset_import.append(make_opsetid(CONTRIB, 1))

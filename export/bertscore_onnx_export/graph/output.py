@@ -15,7 +15,10 @@ NORMS = ("norm", "positive_norm")
 
 
 def normalise_output(model: Any, shape: Sequence[int | str]) -> None:
-    """Append x / max(‖x‖, 1e-12) to the graph; the lower bound prevents NaN for a zero vector."""
+    """Append x / max(‖x‖, 1e-12) to the graph.
+
+    The lower bound prevents NaN for a zero vector.
+    """
     graph = model.graph
     vectors = graph.output[0].name
     norm, positive_norm = NORMS

@@ -19,13 +19,17 @@ from bertscore_onnx_export.graph.nodes import CONTRIB, load_graph, replace_graph
 from bertscore_onnx_export.graph.output import NORMS, OUTPUT
 
 _PATTERNS = "bert"
-"""The set of patterns for ONNX Runtime's optimizer; the others match no more in the encoders of the known families."""
+"""The set of patterns for ONNX Runtime's optimizer; the others match no more in the encoders of the
+known families.
+"""
 
 
 def fuse(folder: Path, config: Any) -> None:
-    """Fuse operators of the graph in a folder, in fp32, into ONNX Runtime's: attention, normalisation and activation.
+    """Fuse operators of the graph in a folder, in fp32, into ONNX Runtime's: attention,
+    normalisation and activation.
 
-    On a GPU they are faster, and they sum in fp32 where a chain of small operators would overflow fp16.
+    On a GPU they are faster, and they sum in fp32 where a chain of small operators would overflow
+    fp16.
     """
     heads = getattr(config, "num_attention_heads", 0)  # 0: derived from the graph
     options = FusionOptions(_PATTERNS)
@@ -47,12 +51,13 @@ def fuse(folder: Path, config: Any) -> None:
 
 _LARGEST = float(np.finfo(np.float16).max)
 _EXACT = {"CumSum", "Cos", "Log", "Range", "Sin"}
-"""Operators on positions. They and all that leads to them stay in fp32: fp16 skips integers past 2,048, and the angles
-of far positions are off by a radian long before."""
+"""Operators on positions. They and all that leads to them stay in fp32: fp16 skips integers past
+2,048, and the angles of far positions are off by a radian long before."""
 
 _SOFTMAX = "Softmax"
-"""An operator that stays in fp32 where it is not part of a fused attention. The CPU has no kernel for it in fp16, and
-the operators that would replace it sum in an order that depends on the padding."""
+"""An operator that stays in fp32 where it is not part of a fused attention. The CPU has no kernel
+for it in fp16, and the operators that would replace it sum in an order that depends on the
+padding."""
 
 _SHAPE_ONLY = {"Shape", "Size"}
 _FLOAT, _HALF = TensorProto.FLOAT, TensorProto.FLOAT16
@@ -61,8 +66,8 @@ _FLOAT, _HALF = TensorProto.FLOAT, TensorProto.FLOAT16
 def convert_to_fp16(folder: Path) -> None:
     """Rewrite the graph in a folder to compute in fp16.
 
-    Its inputs are integers. Its output stays fp32, as do the norms of the vectors, whose lower bound is 0 in fp16, and
-    all values computed from positions.
+    Its inputs are integers. Its output stays fp32, as do the norms of the vectors, whose lower
+    bound is 0 in fp16, and all values computed from positions.
     """
     model = load_graph(folder)
     _hoist_constants(model.graph)
@@ -72,7 +77,11 @@ def convert_to_fp16(folder: Path) -> None:
 
 def _hoist_constants(graph: GraphProto) -> None:
     """Turn constant nodes into initializers, so that there is one kind of constants."""
-    constants = [node for node in graph.node if node.op_type == "Constant" and node.attribute[0].name == "value"]
+    constants = [
+        node
+        for node in graph.node
+        if node.op_type == "Constant" and node.attribute[0].name == "value"
+    ]
     for node in constants:
         graph.initializer.append(TensorProto())
         graph.initializer[-1].CopyFrom(node.attribute[0].t)
@@ -112,7 +121,10 @@ class _Fp16Conversion:
         self.graph.initializer.extend([*kept, *self.new_constants])
 
     def _as(self, name: str, kind: int) -> str:
-        """Return the name of a value in a precision; values that are not floats keep theirs."""
+        """Return the name of a value in a precision.
+
+        Values that are not floats keep theirs.
+        """
         current = _FLOAT if name in self.single or name in self.constants else _HALF
         if not name or self.types.get(name, _FLOAT) != _FLOAT or current == kind:
             return name
@@ -134,22 +146,35 @@ def _value_types(model: ModelProto) -> dict[str, int]:
     bare.graph.node.extend(model.graph.node)
     bare.graph.input.extend(model.graph.input)
     bare.graph.input.extend(
-        make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims) for tensor in model.graph.initializer
+        make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
+        for tensor in model.graph.initializer
     )  # without their data, which may be too large to pass on
     inferred = onnx.shape_inference.infer_shapes(bare).graph
-    return {value.name: value.type.tensor_type.elem_type for value in (*inferred.input, *inferred.value_info)}
+    return {
+        value.name: value.type.tensor_type.elem_type
+        for value in (*inferred.input, *inferred.value_info)
+    }
 
 
 def _values_to_keep(graph: GraphProto) -> set[str]:
-    """Return the values that stay in fp32: softmax, the norms at the end, and positions with all that leads to them."""
+    """Return the values that stay in fp32: softmax, the norms at the end, and positions with all
+    that leads to them.
+    """
     kept: set[str] = set()
     for node in reversed(graph.node):
-        to_integer = node.op_type == "Cast" and node.attribute[0].i in {TensorProto.INT32, TensorProto.INT64}
+        to_integer = node.op_type == "Cast" and node.attribute[0].i in {
+            TensorProto.INT32,
+            TensorProto.INT64,
+        }
         if node.op_type in _EXACT or to_integer or kept & {*node.output}:
             kept.update(node.output)
             if node.op_type not in _SHAPE_ONLY:
                 kept.update(node.input)
-    return kept | {OUTPUT, *NORMS} | {node.output[0] for node in graph.node if node.op_type == _SOFTMAX}
+    return (
+        kept
+        | {OUTPUT, *NORMS}
+        | {node.output[0] for node in graph.node if node.op_type == _SOFTMAX}
+    )
 
 
 def _attributes_to_fp16(node: NodeProto) -> None:
@@ -166,21 +191,25 @@ def _attributes_to_fp16(node: NodeProto) -> None:
 
 
 def _fp16_tensor(tensor: TensorProto, name: str) -> TensorProto:
-    """Return a copy in fp16. Masks use the largest negative number, which becomes fp16's and not infinity."""
+    """Return a copy in fp16. Masks use the largest negative number, which becomes fp16's and not
+    infinity.
+    """
     array = to_array(tensor)
     clipped = np.where(np.isfinite(array), np.clip(array, -_LARGEST, _LARGEST), array)
     return from_array(clipped.astype(np.float16), name)
 
 
-# int8: products with weights are computed in 8-bit integers, with a scale for each token. A product X W becomes
-# (A B) s t, where A is X / s rounded to 8 bits, with a scale s for each row of X, which is a token, and B is W / t
-# rounded to 7 bits, with a scale t for each column of W. The usual dynamic quantization has one scale for a whole batch
-# instead, so that a score depends on the other texts of its batch, and vectors change more (MiniLM at layer 4: 1 - cos
-# is 0.008 on average, and 0.002 here).
+# int8: products with weights are computed in 8-bit integers, with a scale for each token. A product
+# X W becomes (A B) s t, where A is X / s rounded to 8 bits, with a scale s for each row of X, which
+# is a token, and B is W / t rounded to 7 bits, with a scale t for each column of W. The usual
+# dynamic quantization has one scale for a whole batch instead, so that a score depends on the other
+# texts of its batch, and vectors change more (MiniLM at layer 4: 1 - cos is 0.008 on average, and
+# 0.002 here).
 
 WEIGHT_LIMIT = 63
-"""The largest weight. CPUs without VNNI add pairs of products in 16 bits and saturate; 2 * 255 * 63 fits, so that every
-CPU computes the same. An eighth bit of the weights brought no measurable gain."""
+"""The largest weight. CPUs without VNNI add pairs of products in 16 bits and saturate; 2 * 255 * 63
+fits, so that every CPU computes the same. An eighth bit of the weights brought no measurable
+gain."""
 
 _STEP, _ZERO, _FLOOR = "int8_step", "int8_zero", "int8_smallest_scale"
 _CONSTANTS = {
@@ -194,7 +223,9 @@ def quantize_to_int8(folder: Path) -> None:
     """Rewrite the graph in a folder to compute products with constant matrices in int8."""
     model = load_graph(folder)
     if not _quantize_products(model.graph):
-        raise UnsupportedFamilyError("Nothing in the graph can be computed in int8. Export it with --precision fp32.")
+        raise UnsupportedFamilyError(
+            "Nothing in the graph can be computed in int8. Export it with --precision fp32."
+        )
     replace_graph(model, folder)
 
 
@@ -218,11 +249,15 @@ def _quantize_products(graph: GraphProto) -> int:
         nodes += _integer_product(node)
         products += 1
     used = {name for node in nodes for name in node.input}
-    kept = [tensor for tensor in graph.initializer if tensor.name not in matrices or tensor.name in used]
+    kept = [
+        tensor for tensor in graph.initializer if tensor.name not in matrices or tensor.name in used
+    ]
     constants = [from_array(np.array(value), name) for name, value in _CONSTANTS.items()]
     del graph.node[:], graph.initializer[:]
     graph.node.extend(nodes)
-    graph.initializer.extend([*kept, *constants, *(tensor for pair in matrices.values() for tensor in pair)])
+    graph.initializer.extend(
+        [*kept, *constants, *(tensor for pair in matrices.values() for tensor in pair)]
+    )
     return products
 
 

@@ -1,7 +1,8 @@
 """Writes the scoring graph: token ids of pairs in, their P, R and F out, for any runtime of ONNX.
 
-It contains the encoder's graph, which receives both sides of the pairs as one batch, and shares the weight file of
-`model.onnx`. The matching is as in Zhang et al., ICLR 2020, section 3, and in `matching.greedy`.
+It contains the encoder's graph, which receives both sides of the pairs as one batch, and shares the
+weight file of `model.onnx`. The matching is as in Zhang et al., ICLR 2020, section 3, and in
+`matching.greedy`.
 """
 
 from dataclasses import dataclass
@@ -42,8 +43,13 @@ class Vocabulary:
     """The ids with weight 0 if the caller gives no weights."""
 
 
-def write_scoring_graph(folder: Path, vocabulary: Vocabulary, *, padding: bool, layers: int | None) -> None:
-    """Write `scoring.onnx` beside `model.onnx`, in the same precision; `layers` is None for one layer."""
+def write_scoring_graph(
+    folder: Path, vocabulary: Vocabulary, *, padding: bool, layers: int | None
+) -> None:
+    """Write `scoring.onnx` beside `model.onnx`, in the same precision.
+
+    `layers` is None for one layer.
+    """
     if not (folder / DATA_FILE).exists():
         write_apart(load_graph(folder), folder)
     model = onnx.load(folder / GRAPH_FILE, load_external_data=False)
@@ -60,7 +66,8 @@ def write_scoring_graph(folder: Path, vocabulary: Vocabulary, *, padding: bool, 
     weights[vocabulary.zero_weight_ids] = 0
     constants = [*model.graph.initializer, *texts.constants, *encoder.constants, *matched.constants]
     inputs = [
-        make_tensor_value_info(name, _INT64, ["pairs", f"{name.partition('_')[0]}_tokens"]) for name in SCORING_INPUTS
+        make_tensor_value_info(name, _INT64, ["pairs", f"{name.partition('_')[0]}_tokens"])
+        for name in SCORING_INPUTS
     ]
     scores = ["pairs"] if layers is None else [layers, "pairs"]
     model.graph.CopyFrom(
@@ -78,7 +85,9 @@ def write_scoring_graph(folder: Path, vocabulary: Vocabulary, *, padding: bool, 
 
 @dataclass(frozen=True, slots=True)
 class _Tokens:
-    """The names of values about the tokens of both sides, candidates first: (texts, tokens) or (texts,)."""
+    """The names of values about the tokens of both sides, candidates first: (texts, tokens) or
+    (texts,).
+    """
 
     num_texts: str
     """The numbers of candidates and of references, (2,)."""
@@ -91,24 +100,30 @@ class _Tokens:
 
     total_weight: str
     is_scorable: str
-    """int64, (texts,): 1 if there is a token that is not special, the total weight is positive and finite, all ids are
-    the model's, and padding stands only at the end."""
+    """int64, (texts,): 1 if there is a token that is not special, the total weight is positive and
+    finite, all ids are the model's, and padding stands only at the end."""
 
 
 def _join_sides(op: Nodes, vocabulary: Vocabulary) -> _Tokens:
-    """Write the nodes that make the encoder's inputs from both sides, padded to the longest text."""
+    """Write the nodes that make the encoder's inputs from both sides, padded to the longest
+    text.
+    """
     shapes = [op.Shape(f"{side}_ids") for side in _SIDES]
     numbers = [op.Slice(shape, [0], [1]) for shape in shapes]
     widths = [op.Slice(shape, [1], [2]) for shape in shapes]
     width = op.Max(*widths, [1])
     missing = [
-        op.ConstantOfShape(op.Concat(number, op.Sub(width, own), axis=0), value=from_array(np.zeros(1, np.int64)))
+        op.ConstantOfShape(
+            op.Concat(number, op.Sub(width, own), axis=0), value=from_array(np.zeros(1, np.int64))
+        )
         for number, own in zip(numbers, widths, strict=True)
     ]
 
     def joined(kind: str) -> str:
         # a mask of another shape than its ids must fail, and not be broadcast
-        given = [op.Reshape(f"{side}_{kind}", shape) for side, shape in zip(_SIDES, shapes, strict=True)]
+        given = [
+            op.Reshape(f"{side}_{kind}", shape) for side, shape in zip(_SIDES, shapes, strict=True)
+        ]
         sides = [op.Concat(value, rest, axis=1) for value, rest in zip(given, missing, strict=True)]
         return op.Concat(*sides, axis=0)
 
@@ -121,16 +136,19 @@ def _join_sides(op: Nodes, vocabulary: Vocabulary) -> _Tokens:
     ids = op.Where(op.And(is_token, is_known), ids, vocabulary.pad_id, name=_INPUT_IDS)
     mask = op.Cast(is_token, to=_INT64, name=_ATTENTION_MASK)
     given = op.Gather(WEIGHTS_INPUT, ids)
-    given = op.Where(op.GreaterOrEqual(given, 0.0), given, np.nan)  # an invalid weight makes the sum NaN
+    # an invalid weight makes the sum NaN
+    given = op.Where(op.GreaterOrEqual(given, 0.0), given, np.nan)
     weights = op.Where(is_token, given, 0.0)
     total_weight = op.ReduceSum(weights, [1], keepdims=0)
-    is_special = op.Equal(op.Unsqueeze(ids, [2]), vocabulary.special_ids)  # (texts, tokens, special ids)
+    # (texts, tokens, special ids)
+    is_special = op.Equal(op.Unsqueeze(ids, [2]), vocabulary.special_ids)
     num_special = op.ReduceSum(op.Cast(is_special, to=_INT64), [2], keepdims=0)
     num_words = op.ReduceSum(op.Mul(mask, op.Sub(1, num_special)), [1], keepdims=0)
     num_unknown = op.ReduceSum(op.Mul(mask, op.Cast(op.Not(is_known), to=_INT64)), [1], keepdims=0)
     weighs = op.And(op.Greater(total_weight, 0.0), op.Less(total_weight, np.inf))
     has_words = op.And(op.Greater(num_words, 0), op.Equal(num_unknown, 0))
-    is_first = op.Less(op.Range(0, op.Squeeze(longest, [0]), 1), op.Unsqueeze(num_tokens, [1]))  # (texts, tokens)
+    # (texts, tokens)
+    is_first = op.Less(op.Range(0, op.Squeeze(longest, [0]), 1), op.Unsqueeze(num_tokens, [1]))
     num_first = op.ReduceSum(op.Cast(op.And(is_token, is_first), to=_INT64), [1], keepdims=0)
     is_text = op.And(has_words, op.Equal(num_first, num_tokens))  # no padding stands before a token
     is_scorable = op.Cast(op.And(is_text, weighs), to=_INT64)
@@ -138,7 +156,9 @@ def _join_sides(op: Nodes, vocabulary: Vocabulary) -> _Tokens:
 
 
 def _encode_one_by_one(model: ModelProto, *, all_layers: bool) -> Nodes:
-    """Write a loop over the texts that encodes each one without its padding, and then pads its vectors."""
+    """Write a loop over the texts that encodes each one without its padding, and then pads its
+    vectors.
+    """
     op, body = Nodes("loop/"), Nodes("text/")
     ids, mask = (body.Gather(name, "text", axis=0) for name in INPUTS)  # (tokens,)
     length = body.Max(body.ReduceSum(mask, [0], keepdims=1), [1])
@@ -151,7 +171,9 @@ def _encode_one_by_one(model: ModelProto, *, all_layers: bool) -> Nodes:
         body.nodes.append(node)
     shape = body.Shape(renamed[OUTPUT])
     missing = body.Sub(body.Shape(mask), length)
-    missing_shape = body.Concat(body.Slice(shape, [0], [-2]), missing, body.Slice(shape, [-1], [4]), axis=0)
+    missing_shape = body.Concat(
+        body.Slice(shape, [0], [-2]), missing, body.Slice(shape, [-1], [4]), axis=0
+    )
     vectors = body.Concat(renamed[OUTPUT], body.ConstantOfShape(missing_shape), axis=-2)
     vectors = body.Squeeze(
         vectors, [1 if all_layers else 0]
@@ -161,7 +183,10 @@ def _encode_one_by_one(model: ModelProto, *, all_layers: bool) -> Nodes:
         body.nodes,
         "encode_a_text",
         [make_tensor_value_info("text", _INT64, []), make_tensor_value_info("going_on", _BOOL, [])],
-        [make_tensor_value_info(going_on, _BOOL, []), make_tensor_value_info(vectors, _FLOAT, None)],
+        [
+            make_tensor_value_info(going_on, _BOOL, []),
+            make_tensor_value_info(vectors, _FLOAT, None),
+        ],
     )
     number = op.Squeeze(op.Slice(op.Shape(_INPUT_IDS), [0], [1]), [0])
     every = op.Loop(number, op.Cast(1, to=_BOOL), body=loop)
@@ -174,7 +199,9 @@ def _encode_one_by_one(model: ModelProto, *, all_layers: bool) -> Nodes:
 
 
 def _match(op: Nodes, tokens: _Tokens, *, all_layers: bool) -> None:
-    """Write the nodes that make P, R and F from vectors, (texts, tokens, hidden), with a first axis for all layers."""
+    """Write the nodes that make P, R and F from vectors, (texts, tokens, hidden), with a first axis
+    for all layers.
+    """
     texts = 1 if all_layers else 0  # the axis
 
     def sides(value: str, axis: int = 0) -> tuple[str, str]:
@@ -183,7 +210,8 @@ def _match(op: Nodes, tokens: _Tokens, *, all_layers: bool) -> None:
 
     candidates, references = sides(OUTPUT, texts)
     swapped = [0, 1, 3, 2] if all_layers else [0, 2, 1]
-    similarity = op.MatMul(candidates, op.Transpose(references, perm=swapped))  # (pairs, tokens, tokens)
+    # (pairs, tokens, tokens)
+    similarity = op.MatMul(candidates, op.Transpose(references, perm=swapped))
     candidate_mask, reference_mask = sides(tokens.is_token)
     both = op.Mul(op.Unsqueeze(candidate_mask, [2]), op.Unsqueeze(reference_mask, [1]))
     is_similarity = op.Cast(both, to=_BOOL)
@@ -199,7 +227,10 @@ def _match(op: Nodes, tokens: _Tokens, *, all_layers: bool) -> None:
     means = op.Clip(op.Div(sums, weight), -1.0, 1.0)
     # A maximum may hide a NaN; a sum does not.
     any_similarity = op.ReduceSum(op.Where(is_similarity, similarity, 0.0), [-2, -1], keepdims=0)
-    is_scorable = op.And(op.Cast(op.Mul(*sides(tokens.is_scorable)), to=_BOOL), op.Less(op.Abs(any_similarity), np.inf))
+    is_scorable = op.And(
+        op.Cast(op.Mul(*sides(tokens.is_scorable)), to=_BOOL),
+        op.Less(op.Abs(any_similarity), np.inf),
+    )
     precision, recall = (
         op.Where(is_scorable, mean, 0.0, name=name)
         for mean, name in zip(sides(means, texts), SCORING_OUTPUTS[:2], strict=True)

@@ -39,16 +39,20 @@ _INLINE_BYTES = 1024
 """Smaller tensors stay in the graph, even if its weights are in a file of their own."""
 
 _ALIGNMENT = 4096
-"""External data starts at multiples of this, as the ONNX specification recommends, so that it can be mapped."""
+"""External data starts at multiples of this, as the ONNX specification recommends, so that it can
+be mapped.
+"""
 
 
 def write_graph(
     model: PreTrainedModel, folder: Path, *, all_layers: bool = False, exporter: Exporter = "torch"
 ) -> list[str]:
-    """Export a cut model to `model.onnx` in a folder, and large weights to `model.onnx.data`; return its inputs.
+    """Export a cut model to `model.onnx` in a folder, and large weights to `model.onnx.data`;
+    return its inputs.
 
-    The output is `token_embeddings`, (batch, tokens, hidden), each vector divided by its L2 norm as in bert-score
-    (`utils.py:greedy_cos_idf`). With `all_layers`, after `stack_hidden_states`, it has a first axis for the layers.
+    The output is `token_embeddings`, (batch, tokens, hidden), each vector divided by its L2 norm as
+    in bert-score (`utils.py:greedy_cos_idf`). With `all_layers`, after `stack_hidden_states`, it
+    has a first axis for the layers.
     """
     path = folder / GRAPH_FILE
     size = size_of(model)
@@ -68,8 +72,8 @@ def write_graph(
         raise
     except Exception as error:  # a model's code may raise anything when it is traced
         raise UnsupportedFamilyError(
-            f"Models of the type {model.config.model_type!r} cannot be exported at {count_layers(model.config)} "
-            f"layers: {type(error).__name__}, {first_line(error)}"
+            f"Models of the type {model.config.model_type!r} cannot be exported at "
+            f"{count_layers(model.config)} layers: {type(error).__name__}, {first_line(error)}"
         ) from error
     _use_products(proto)
     normalise_output(proto, shape)
@@ -82,14 +86,16 @@ def _require_space(folder: Path, size: int) -> None:
     needed, free = size + SPARE, shutil.disk_usage(folder).free
     if free < needed:
         raise ExportError(
-            f"The disk of {folder.parent} has {free / 1e9:.1f} GB left; this export needs {needed / 1e9:.1f} GB."
+            f"The disk of {folder.parent} has {free / 1e9:.1f} GB left; this export needs "
+            f"{needed / 1e9:.1f} GB."
         )
 
 
 def _use_products(model: ModelProto) -> None:
     """Replace Einsum nodes that multiply with a weight, as XLNet's do, by products with a matrix.
 
-    ONNX Runtime packs constant matrices, and then sums in the same order for any number of tokens and threads.
+    ONNX Runtime packs constant matrices, and then sums in the same order for any number of tokens
+    and threads.
     """
     weights = {tensor.name: [*tensor.dims] for tensor in model.graph.initializer}
     nodes: list[NodeProto] = []
@@ -104,7 +110,9 @@ def _use_products(model: ModelProto) -> None:
 
 
 def _product(node: NodeProto, sizes: list[int]) -> Nodes | None:
-    """Return the product that replaces an Einsum node, such as "ibh,hnd->ibnd"; None for another kind of equation."""
+    """Return the product that replaces an Einsum node, such as "ibh,hnd->ibnd"; None for another
+    kind of equation.
+    """
     left, right, result = re.split(r",|->", node.attribute[0].s.decode().replace(" ", ""))
     summed = "".join(axis for axis in left if axis in right)
     kept, added = left.removesuffix(summed), "".join(axis for axis in right if axis not in summed)
@@ -116,12 +124,19 @@ def _product(node: NodeProto, sizes: list[int]) -> Nodes | None:
     matrix = op.Reshape(weight, [rows, -1])
     vectors = op.Reshape(node.input[0], [*[0] * len(kept), rows])
     products = op.MatMul(vectors, matrix)
-    op.Reshape(products, [*[0] * len(kept), *(sizes[right.index(axis)] for axis in added)], name=node.output[0])
+    op.Reshape(
+        products,
+        [*[0] * len(kept), *(sizes[right.index(axis)] for axis in added)],
+        name=node.output[0],
+    )
     return op
 
 
 def _run(exporter: Exporter, model: PreTrainedModel, path: Path) -> None:
-    """Write a graph with the inputs and the output of all graphs; families differ in theirs."""
+    """Write a graph with the inputs and the output of all graphs.
+
+    Families differ in theirs.
+    """
     forward = model.forward
 
     def encode(input_ids: Tensor, attention_mask: Tensor) -> Tensor:
@@ -130,19 +145,21 @@ def _run(exporter: Exporter, model: PreTrainedModel, path: Path) -> None:
     model.forward = encode
     try:
         with traceable(), tabulated_distances(model), torch.no_grad(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a tracer warns of constants, which do not depend on the input's shape
+            # a tracer warns of constants, which do not depend on the input's shape
+            warnings.simplefilter("ignore")
             export_graph(exporter, model, path)
     finally:
         model.forward = forward
 
 
-# A large model is exported in little more memory than its own: its graph comes without weights, or with them in files,
-# and they are written one after the other.
+# A large model is exported in little more memory than its own: its graph comes without weights, or
+# with them in files, and they are written one after the other.
 
 
 def _move_weights(graph: GraphProto, model: PreTrainedModel, file: BinaryIO) -> None:
-    """Move a graph's weights to a file, also those that it takes as inputs; those that are only used transposed are
-    written so.
+    """Move a graph's weights to a file, also those that it takes as inputs.
+
+    Those that are only used transposed are written so.
     """
     weights = _take_weights(graph, model)
     users: dict[str, list[NodeProto]] = defaultdict(list)
@@ -150,7 +167,8 @@ def _move_weights(graph: GraphProto, model: PreTrainedModel, file: BinaryIO) -> 
         for name in node.input:
             users[name].append(node)
     written: dict[tuple[object, ...], str] = {}  # data in the file to the name of its initializer
-    alias: dict[str, str] = {}  # names of weights, also transposed ones, to the initializer with their data
+    # names of weights, also transposed ones, to the initializer with their data
+    alias: dict[str, str] = {}
     for name, weight in weights.items():
         transposing = [node for node in users[name] if node.op_type == "Transpose"]
         views = [(node.output[0], weight.transpose(_order(node))) for node in transposing]
@@ -170,9 +188,21 @@ def _move_weights(graph: GraphProto, model: PreTrainedModel, file: BinaryIO) -> 
 
 
 def _take_weights(graph: GraphProto, model: PreTrainedModel) -> dict[str, NDArray[Any]]:
-    """Remove the weights of a graph, and return them; those among its inputs are the model's, by its names."""
-    tensors = dict(chain(model.named_parameters(remove_duplicate=False), model.named_buffers(remove_duplicate=False)))
-    weights = {node.name: tensors[node.name].detach().numpy() for node in graph.input if node.name not in INPUTS}
+    """Remove the weights of a graph, and return them.
+
+    Those among its inputs are the model's, by its names.
+    """
+    tensors = dict(
+        chain(
+            model.named_parameters(remove_duplicate=False),
+            model.named_buffers(remove_duplicate=False),
+        )
+    )
+    weights = {
+        node.name: tensors[node.name].detach().numpy()
+        for node in graph.input
+        if node.name not in INPUTS
+    }
     for tensor in graph.initializer:
         weights[tensor.name] = to_array(tensor)
         tensor.ClearField("raw_data")

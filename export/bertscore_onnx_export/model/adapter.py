@@ -1,4 +1,6 @@
-"""Merges a LoRA adapter (Hu et al., 2022), in the files that PEFT writes, into the weights of a model."""
+"""Merges a LoRA adapter (Hu et al., 2022), in the files that PEFT writes, into the weights of a
+model.
+"""
 
 import json
 import math
@@ -29,7 +31,10 @@ _PLAIN: dict[str, tuple[Any, ...]] = {
 
 
 def merge_adapter(model: PreTrainedModel, source: Source, num_layers: int) -> None:
-    """Add the products of an adapter, scaled, to the weights that it names; layers that were cut off have none."""
+    """Add the products of an adapter, scaled, to the weights that it names.
+
+    Layers that were cut off have none.
+    """
     settings, tensors = _load(source)
     rank, alpha = settings["r"], settings["lora_alpha"]
     scale = alpha / (math.sqrt(rank) if settings.get("use_rslora") else rank)
@@ -48,7 +53,10 @@ def merge_adapter(model: PreTrainedModel, source: Source, num_layers: int) -> No
 
 
 def _load(source: Source) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Return the settings and the tensors of an adapter; raise an ExportError if there is none, or another kind."""
+    """Return the settings and the tensors of an adapter.
+
+    Raise an ExportError if there is none, or another kind.
+    """
     with loading("adapter", source):
         settings = json.loads(_file(source, _CONFIG).read_text(encoding="utf-8"))
         tensors = load_file(_file(source, _WEIGHTS))
@@ -63,29 +71,38 @@ def _file(source: Source, name: str) -> Path:
     if Path(source.name_or_path).is_dir():
         file = Path(source.name_or_path) / str(source.adapter) / name
         if not file.is_file():
-            available = sorted(one.parent.name for one in Path(source.name_or_path).glob(f"*/{_CONFIG}"))
+            available = sorted(
+                one.parent.name for one in Path(source.name_or_path).glob(f"*/{_CONFIG}")
+            )
             raise ExportError(
-                f"{source.name_or_path} has no adapter {source.adapter!r}: expected a folder of that "
-                f"name in it with {_CONFIG} and {_WEIGHTS}. It has: {', '.join(available) or 'none'}."
+                f"{source.name_or_path} has no adapter {source.adapter!r}: expected a folder of "
+                f"that name in it with {_CONFIG} and {_WEIGHTS}. It has: "
+                f"{', '.join(available) or 'none'}."
             )
         return file
     from huggingface_hub import hf_hub_download
 
-    return Path(hf_hub_download(source.name_or_path, f"{source.adapter}/{name}", revision=source.revision))
+    return Path(
+        hf_hub_download(source.name_or_path, f"{source.adapter}/{name}", revision=source.revision)
+    )
 
 
 def _add(weight: Tensor, sides: dict[str, Tensor], scale: float, source: Source, name: str) -> None:
     if {*sides} != {"A", "B"} or sides["B"].shape[1] != sides["A"].shape[0]:
         raise _unusable(source, f"has no matching matrices for {name!r}")
     product = sides["B"] @ sides["A"]
-    product = product if product.shape == weight.shape else product.T  # an embedding has a row for each token
+    # an embedding has a row for each token
+    product = product if product.shape == weight.shape else product.T
     if product.shape != weight.shape:
-        raise _unusable(source, f"changes {name!r} by {[*product.shape]}; expected {[*weight.shape]}")
+        raise _unusable(
+            source, f"changes {name!r} by {[*product.shape]}; expected {[*weight.shape]}"
+        )
     with torch.no_grad():
         weight += scale * product
 
 
 def _unusable(source: Source, problem: str) -> ExportError:
     return ExportError(
-        f"The adapter {source.adapter!r} of {source.name_or_path} {problem}. Merge it yourself, with PEFT."
+        f"The adapter {source.adapter!r} of {source.name_or_path} {problem}. Merge it yourself, "
+        "with PEFT."
     )

@@ -1,4 +1,7 @@
-"""The table of architectures, with what each needs to be exported exactly; a new family is a new row."""
+"""The table of architectures, with what each needs to be exported exactly.
+
+A new family is a new row.
+"""
 
 import math
 from collections.abc import Callable, Mapping
@@ -28,7 +31,9 @@ class Family:
     """Its name in the catalogue and in manifests."""
 
     model_arguments: Mapping[str, Any] = field(default_factory=dict)
-    """Arguments for loading it: parts to leave out since no token vector depends on them, and the code to run."""
+    """Arguments for loading it: parts to leave out since no token vector depends on them, and the
+    code to run.
+    """
 
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings of its configuration that make it exportable."""
@@ -37,14 +42,18 @@ class Family:
     """The class of transformers that finds and loads the model's class."""
 
     least_layers: int = 0
-    """The fewest layers that its class can be built with, or `ALL_LAYERS` if its weights fit no other number; `adapt`
-    must drop those beyond the requested number."""
+    """The fewest layers that its class can be built with, or `ALL_LAYERS` if its weights fit no
+    other number; `adapt` must drop those beyond the requested number."""
 
     adapt: Callable[[PreTrainedModel, int], None] = lambda model, num_layers: None
-    """Turns a loaded model into an equivalent model that can be exported, with this number of layers."""
+    """Turns a loaded model into an equivalent model that can be exported, with this number of
+    layers.
+    """
 
     final_norm: str = ""
-    """The name of the module after the last layer, which an export of all layers applies to each of them."""
+    """The name of the module after the last layer, which an export of all layers applies to each of
+    them.
+    """
 
     padding: bool = True
     """Whether padding leaves the vectors of the real tokens unchanged."""
@@ -54,7 +63,9 @@ class Family:
 
 
 def _drop_blocks(model: Any, num_layers: int) -> None:
-    """Drop layers of T5, whose class reads a weight of the first one, and so cannot be built without any."""
+    """Drop layers of T5, whose class reads a weight of the first one, and so cannot be built
+    without any.
+    """
     model.encoder.block = model.encoder.block[:num_layers]
 
 
@@ -64,30 +75,41 @@ def _drop_layers(model: Any, num_layers: int) -> None:
 
 
 def _drop_layers_and_their_inputs(model: Any, num_layers: int) -> None:
-    """Drop layers of EmbeddingGemma 2, and their rows of the matrix that computes an input for each layer.
+    """Drop layers of EmbeddingGemma 2, and their rows of the matrix that computes an input for each
+    layer.
 
-    The projection after its norm becomes part of the norm, and the size of the vectors that of its result.
+    The projection after its norm becomes part of the norm, and the size of the vectors that of its
+    result.
     """
     model.layers = model.layers[:num_layers]
     inputs, projection = model.ple, model.ple.per_layer_model_projection
     inputs.num_hidden_layers = num_layers
-    projection.weight.data = projection.weight.data[: num_layers * inputs.hidden_size_per_layer_input]
-    model.norm, model.embedding_projection = nn.Sequential(model.norm, model.embedding_projection), nn.Identity()
+    projection.weight.data = projection.weight.data[
+        : num_layers * inputs.hidden_size_per_layer_input
+    ]
+    model.norm, model.embedding_projection = (
+        nn.Sequential(model.norm, model.embedding_projection),
+        nn.Identity(),
+    )
     model.config.hidden_size = model.config.embedding_dim
 
 
 class _ConvolutionByProducts(nn.Module):
     """A convolution over tokens, as products with constant matrices.
 
-    ONNX Runtime's own convolution sums in an order that depends on the number of tokens, and so on the padding.
+    ONNX Runtime's own convolution sums in an order that depends on the number of tokens, and so on
+    the padding.
     """
 
     def __init__(self, original: nn.Conv1d) -> None:
         super().__init__()
         self.width, self.reach = original.kernel_size[0], int(original.padding[0])
         self.products = nn.ModuleList()
-        biases = torch.zeros(original.out_channels) if original.bias is None else original.bias.detach()
-        weights = original.weight.detach().chunk(original.groups)  # (out / groups, in / groups, width) each
+        biases = (
+            torch.zeros(original.out_channels) if original.bias is None else original.bias.detach()
+        )
+        # (out / groups, in / groups, width) each
+        weights = original.weight.detach().chunk(original.groups)
         for weight, bias in zip(weights, biases.chunk(original.groups), strict=True):
             product = nn.Linear(weight[0].numel(), len(weight))
             product.weight.data = weight.transpose(1, 2).flatten(1).contiguous()
@@ -97,14 +119,25 @@ class _ConvolutionByProducts(nn.Module):
     def forward(self, vectors: Tensor) -> Tensor:
         """Convolve vectors, (batch, channels, tokens)."""
         tokens = vectors.shape[2]
-        groups = nn.functional.pad(vectors, (self.reach, self.reach)).transpose(1, 2).chunk(len(self.products), dim=-1)
-        windows = [torch.cat([group[:, start : start + tokens] for start in range(self.width)], -1) for group in groups]
-        convolved = [product(window) for product, window in zip(self.products, windows, strict=True)]
+        groups = (
+            nn.functional.pad(vectors, (self.reach, self.reach))
+            .transpose(1, 2)
+            .chunk(len(self.products), dim=-1)
+        )
+        windows = [
+            torch.cat([group[:, start : start + tokens] for start in range(self.width)], -1)
+            for group in groups
+        ]
+        convolved = [
+            product(window) for product, window in zip(self.products, windows, strict=True)
+        ]
         return torch.cat(convolved, -1).transpose(1, 2)
 
 
 def use_products(model: PreTrainedModel, num_layers: int) -> None:
-    """Replace the convolutions over tokens of a model, but for those of single channels, which sum little."""
+    """Replace the convolutions over tokens of a model, but for those of single channels, which sum
+    little.
+    """
     for parent in list(model.modules()):
         for name, layer in list(parent.named_children()):
             if isinstance(layer, nn.Conv1d) and layer.groups < layer.in_channels:
@@ -112,11 +145,13 @@ def use_products(model: PreTrainedModel, num_layers: int) -> None:
 
 
 class _BandAttention(nn.Module):
-    """Longformer's sliding-window attention in a form that can be exported: dense, with a band as mask.
+    """Longformer's sliding-window attention in a form that can be exported: dense, with a band as
+    mask.
 
-    The original (Beltagy et al., 2020, section 3) cuts the sequence into chunks, whose number a trace would fix.
-    Without global tokens, which are not used here, it is ordinary attention in which a token sees those at most half a
-    window away. Dense attention takes memory quadratic in the length, as in all other families.
+    The original (Beltagy et al., 2020, section 3) cuts the sequence into chunks, whose number a
+    trace would fix. Without global tokens, which are not used here, it is ordinary attention in
+    which a token sees those at most half a window away. Dense attention takes memory quadratic in
+    the length, as in all other families.
     """
 
     def __init__(self, original: Any) -> None:
@@ -125,23 +160,32 @@ class _BandAttention(nn.Module):
         self.num_heads: int = original.num_heads
         self.reach: int = original.one_sided_attn_window_size
 
-    def forward(self, hidden_states: Tensor, attention_mask: Tensor, **unused: Any) -> tuple[Tensor]:
+    def forward(
+        self, hidden_states: Tensor, attention_mask: Tensor, **unused: Any
+    ) -> tuple[Tensor]:
         """Compute the attention. In `attention_mask`, (batch, tokens), real tokens are 0."""
-        query, key, value = (self._heads(layer(hidden_states)) for layer in (self.query, self.key, self.value))
+        query, key, value = (
+            self._heads(layer(hidden_states)) for layer in (self.query, self.key, self.value)
+        )
         position = torch.arange(hidden_states.shape[1], device=hidden_states.device)
         far = (position[None, :] - position[:, None]).abs() > self.reach  # (tokens, tokens)
         hidden = far | (attention_mask != 0)[:, None, None, :]  # (batch, 1, tokens, tokens)
-        scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])  # (batch, heads, tokens, tokens)
+        # (batch, heads, tokens, tokens)
+        scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])
         weights = scores.masked_fill(hidden, torch.finfo(scores.dtype).min).softmax(dim=-1)
         return ((weights @ value).transpose(1, 2).flatten(2),)  # (batch, tokens, hidden)
 
     def _heads(self, vectors: Tensor) -> Tensor:
-        """Split vectors, (batch, tokens, hidden), into heads, (batch, heads, tokens, hidden / heads)."""
+        """Split vectors, (batch, tokens, hidden), into heads, (batch, heads, tokens, hidden /
+        heads).
+        """
         return vectors.view(*vectors.shape[:2], self.num_heads, -1).transpose(1, 2)
 
 
 def use_band_attention(model: PreTrainedModel, num_layers: int) -> None:
-    """Replace the window attention of a Longformer or LED encoder, and disable its padding to whole windows."""
+    """Replace the window attention of a Longformer or LED encoder, and disable its padding to whole
+    windows.
+    """
     for parent in list(model.modules()):
         for name, layer in list(parent.named_children()):
             if isinstance(layer, LongformerSelfAttention | LEDEncoderSelfAttention):
@@ -150,7 +194,9 @@ def use_band_attention(model: PreTrainedModel, num_layers: int) -> None:
 
 
 def use_float_mask(model: PreTrainedModel, num_layers: int) -> None:
-    """Let a model take its mask as a float: ProphetNet and XLNet subtract it from 1.0, as `torch.export` needs."""
+    """Let a model take its mask as a float: ProphetNet and XLNet subtract it from 1.0, as
+    `torch.export` needs.
+    """
     forward = model.forward
 
     def encode(input_ids: Tensor, attention_mask: Tensor, **options: Any) -> Any:
@@ -164,21 +210,27 @@ def _pad_nothing(*, pad_token_id: int, **inputs: Tensor | None) -> tuple[int | T
 
 
 def use_one_language(model: PreTrainedModel, num_layers: int) -> None:
-    """Leave out the adapters of an X-MOD that are not for the default language, with the choice among them by text.
+    """Leave out the adapters of an X-MOD that are not for the default language, with the choice
+    among them by text.
 
     The original (Pfeiffer et al., 2022) splits a batch by language, and a trace would fix its size.
     """
     language, languages = model.config.default_language, model.config.languages
     if language not in languages:
         raise ExportError(
-            f"The configuration of {model.config.name_or_path} has {language!r} as default_language; expected one of "
-            f"{', '.join(languages)}, whose adapters are then exported. Set it in config.json."
+            f"The configuration of {model.config.name_or_path} has {language!r} as "
+            f"default_language; expected one of {', '.join(languages)}, whose adapters are then "
+            "exported. Set it in config.json."
         )
     for layer in model.encoder.layer:
-        layer.output.lang_adapter = partial(_adapt_language, layer.output, layer.output.adapter_modules[language])
+        layer.output.lang_adapter = partial(
+            _adapt_language, layer.output, layer.output.adapter_modules[language]
+        )
 
 
-def _adapt_language(output: Any, adapter: nn.Module, lang_ids: Tensor, hidden_states: Tensor) -> Tensor:
+def _adapt_language(
+    output: Any, adapter: nn.Module, lang_ids: Tensor, hidden_states: Tensor
+) -> Tensor:
     """Do as `XmodOutput.lang_adapter` with one adapter for all texts."""
     normed = hidden_states
     if output.adapter_layer_norm is not None:
@@ -189,7 +241,8 @@ def _adapt_language(output: Any, adapter: nn.Module, lang_ids: Tensor, hidden_st
 
 
 _NO_POOLER = {"add_pooling_layer": False}
-_SDPA = {"attn_implementation": "sdpa"}  # otherwise a model may use flash attention, if that is installed
+# otherwise a model may use flash attention, if that is installed
+_SDPA = {"attn_implementation": "sdpa"}
 _T5 = Family(
     "t5",
     loader=AutoModelForTextEncoding,
@@ -202,12 +255,16 @@ FAMILIES: Mapping[str, Family] = {
     "albert": Family("albert", model_arguments=_NO_POOLER),
     "bart": Family("bart"),
     "bert": Family("bert", model_arguments=_NO_POOLER, adapt=drop_absolute_positions),
-    # Past 704 tokens bert-score starts block-sparse, then goes full with the first short batch, for good.
-    "big_bird": Family("bigbird", model_arguments=_NO_POOLER, settings={"attention_type": "original_full"}),
+    # Past 704 tokens bert-score starts block-sparse, then goes full with the first short batch, for
+    # good.
+    "big_bird": Family(
+        "bigbird", model_arguments=_NO_POOLER, settings={"attention_type": "original_full"}
+    ),
     "blenderbot": Family("blenderbot", final_norm="layer_norm"),
     "blenderbot-small": Family("blenderbot-small"),
     "camembert": Family("camembert", _NO_POOLER),
-    "convbert": Family("convbert", adapt=use_products, padding=False),  # its convolutions reach into the padding
+    # its convolutions reach into the padding
+    "convbert": Family("convbert", adapt=use_products, padding=False),
     "data2vec-text": Family("data2vec", _NO_POOLER),
     "deberta": Family("deberta"),
     "deberta-v2": Family("deberta-v2", adapt=use_products),
@@ -232,7 +289,8 @@ FAMILIES: Mapping[str, Family] = {
     "luke": Family("luke", _NO_POOLER),
     "mbart": Family("mbart", final_norm="layer_norm"),
     "megatron-bert": Family("megatron-bert", _NO_POOLER, final_norm="encoder.ln"),
-    "mobilebert": Family("mobilebert", _NO_POOLER, padding=False),  # each token sees the embeddings beside it
+    # each token sees the embeddings beside it
+    "mobilebert": Family("mobilebert", _NO_POOLER, padding=False),
     "modernbert": Family(
         "modernbert",
         model_arguments=_SDPA,
@@ -244,7 +302,8 @@ FAMILIES: Mapping[str, Family] = {
     "mpnet": Family("mpnet", _NO_POOLER),
     "mt5": replace(_T5, name="mt5"),
     "nomic_bert": Family("nomic-bert"),
-    "nystromformer": Family("nystromformer", padding=False),  # its convolutions reach into the padding
+    # its convolutions reach into the padding
+    "nystromformer": Family("nystromformer", padding=False),
     "pegasus": Family("pegasus", final_norm="layer_norm"),
     "prophetnet": Family("prophetnet", adapt=use_float_mask),
     "qwen3": Family("qwen3", model_arguments=_SDPA, adapt=use_own_masks, final_norm="norm"),
@@ -270,5 +329,8 @@ _UNKNOWN = Family("", is_tested=False)
 
 
 def family_of(config: Any) -> Family:
-    """Return the family of a configuration of transformers; an untested one without special treatment by default."""
+    """Return the family of a configuration of transformers.
+
+    An untested one without special treatment by default.
+    """
     return FAMILIES.get(config.model_type) or replace(_UNKNOWN, name=config.model_type)

@@ -7,7 +7,16 @@ from typing import Any
 
 _AFTER_PADDING = frozenset(
     {
-        *("camembert", "data2vec-text", "ibert", "longformer", "luke", "markuplm", "mpnet", "roberta"),
+        *(
+            "camembert",
+            "data2vec-text",
+            "ibert",
+            "longformer",
+            "luke",
+            "markuplm",
+            "mpnet",
+            "roberta",
+        ),
         *("roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "xmod"),
     }
 )
@@ -15,9 +24,36 @@ _AFTER_PADDING = frozenset(
 
 _FROM_ZERO = frozenset(
     {
-        *("albert", "bert", "bert-generation", "big_bird", "convbert", "deberta", "deberta-v2", "distilbert"),
-        *("electra", "ernie", "eurobert", "flaubert", "gemma2", "gemma3_text", "jina_embeddings_v3", "layoutlm"),
-        *("llama", "megatron-bert", "mistral", "mobilebert", "modernbert", "nomic_bert", "qwen2", "qwen3"),
+        *(
+            "albert",
+            "bert",
+            "bert-generation",
+            "big_bird",
+            "convbert",
+            "deberta",
+            "deberta-v2",
+            "distilbert",
+        ),
+        *(
+            "electra",
+            "ernie",
+            "eurobert",
+            "flaubert",
+            "gemma2",
+            "gemma3_text",
+            "jina_embeddings_v3",
+            "layoutlm",
+        ),
+        *(
+            "llama",
+            "megatron-bert",
+            "mistral",
+            "mobilebert",
+            "modernbert",
+            "nomic_bert",
+            "qwen2",
+            "qwen3",
+        ),
         *("rembert", "roc_bert", "splinter", "squeezebert", "xlm"),
     }
 )
@@ -27,30 +63,46 @@ _SPECIAL_TYPES = frozenset({"ctrl", "flaubert", "gpt2", "openai-gpt", "xlm", "xl
 """Types of models that compute other vectors with token types of 0 than without any."""
 
 _UNBOUNDED = frozenset({"mt5", "prophetnet", "t5", "umt5", "xlm-prophetnet"})
-"""Types with relative positions, or whose tokens past the positions share the last one (ProphetNet)."""
+"""Types with relative positions, or whose tokens past the positions share the last one
+(ProphetNet).
+"""
 
 _ABSOLUTE_TOO = frozenset({"deberta", "deberta-v2"})
-"""Types with relative positions, and absolute ones beside them if `position_biased_input` is set."""
+"""Types with relative positions, and absolute ones beside them if `position_biased_input` is
+set.
+"""
 
 
 def max_positions(config: Any) -> int | None:
-    """Return the most tokens that a configuration has positions for; None for no bound."""
+    """Return the most tokens that a configuration has positions for.
+
+    None for no bound.
+    """
     name = config.model_type if isinstance(config.model_type, str) else ""
-    if name in _UNBOUNDED or (name in _ABSOLUTE_TOO and not getattr(config, "position_biased_input", True)):
+    if name in _UNBOUNDED or (
+        name in _ABSOLUTE_TOO and not getattr(config, "position_biased_input", True)
+    ):
         return None
-    positions = getattr(config, "max_encoder_position_embeddings" if name == "led" else "max_position_embeddings", None)
+    positions = getattr(
+        config,
+        "max_encoder_position_embeddings" if name == "led" else "max_position_embeddings",
+        None,
+    )
     if type(positions) is not int or positions <= 0:  # -1 in XLNet
         return None
     return after_padding(config) if name in _AFTER_PADDING else positions
 
 
 def after_padding(config: Any) -> int:
-    """Return the number of positions for a model that counts them from the padding id plus one, as RoBERTa does."""
+    """Return the number of positions for a model that counts them from the padding id plus one, as
+    RoBERTa does.
+    """
     return int(config.max_position_embeddings) - _padding(config) - 1
 
 
 def counts_after(config: Any) -> int | None:
-    """Return the padding id that a model counts positions from, which padding itself keeps; None if it counts from 0.
+    """Return the padding id that a model counts positions from, which padding itself keeps; None if
+    it counts from 0.
 
     Raises a LookupError for a type whose way of counting is not known.
     """
@@ -62,10 +114,13 @@ def counts_after(config: Any) -> int | None:
 
 
 def ignores_type_zero(config: Any) -> bool:
-    """Return whether token types of 0 give the vectors that a model computes without token types."""
+    """Return whether token types of 0 give the vectors that a model computes without token
+    types.
+    """
     return config.model_type not in _SPECIAL_TYPES
 
 
 def _padding(config: Any) -> int:
     padding = getattr(config, "pad_token_id", None)
-    return padding if type(padding) is int and config.model_type != "mpnet" else 1  # in MPNet it is fixed
+    # in MPNet it is fixed
+    return padding if type(padding) is int and config.model_type != "mpnet" else 1

@@ -1,4 +1,7 @@
-"""The source of a model, a Hub id or a local folder; its name; and the errors of loading it."""
+"""The source of a model, a Hub id or a local folder.
+
+Its name; and the errors of loading it.
+"""
 
 import contextlib
 import json
@@ -23,9 +26,18 @@ _POINTER = b"version https://git-lfs.github.com/"
 _COLOUR = re.compile(r"\x1b\[[\d;]*[A-Za-z]")
 """What a terminal takes as a colour or another style."""
 
-LAYERS = ("encoder_layers", "num_encoder_layers", "num_hidden_layers", "num_layers", "n_layers", "n_layer")
+LAYERS = (
+    "encoder_layers",
+    "num_encoder_layers",
+    "num_hidden_layers",
+    "num_layers",
+    "n_layers",
+    "n_layer",
+)
 SIZES = ("hidden_size", "d_model", "dim", "emb_dim", "n_embd")
-"""The names of these numbers in the configurations of transformers; later ones may be the decoder's."""
+"""The names of these numbers in the configurations of transformers; later ones may be the
+decoder's.
+"""
 
 _LONGEST_CAUSE = 300
 """The characters of another library's message that are shown."""
@@ -55,13 +67,17 @@ class Source:
     @property
     def model_id(self) -> str:
         """The name of the model: as given, the Hub's, or the folder's."""
-        own = name_of_folder(Path(self.name_or_path)) if self.is_named_by_folder else self.name_or_path
+        own = (
+            name_of_folder(Path(self.name_or_path))
+            if self.is_named_by_folder
+            else self.name_or_path
+        )
         name = own if self.name is None else self.name
         name += "" if self.adapter is None else f"+{self.adapter}"
         if not name.isprintable() or "|" in name or name in {"", ".", ".."}:
             raise ExportError(
-                f"{name!r} cannot be a model's name, which must be printable and have no '|'. Choose another with "
-                "--name."
+                f"{name!r} cannot be a model's name, which must be printable and have no '|'. "
+                "Choose another with --name."
             )
         return name
 
@@ -71,21 +87,25 @@ class Source:
         folder = Path(self.name_or_path)
         if ((folder.parent if folder.is_file() else folder) / MANIFEST).is_file():
             return (
-                "It is a bundle already, which `bertscore-onnx score --model` takes. For another layer or precision, "
-                "name the model that it was made from."
+                "It is a bundle already, which `bertscore-onnx score --model` takes. For another "
+                "layer or precision, name the model that it was made from."
             )
         files = [file for file in sorted(folder.glob("*")) if file.is_file()]
         if pointers := [file.name for file in files if _begins(file, _POINTER)]:
-            return f"It holds pointers of git-lfs in place of {', '.join(pointers)}: run `git lfs pull` there."
+            return (
+                f"It holds pointers of git-lfs in place of {', '.join(pointers)}: run `git lfs "
+                "pull` there."
+            )
         return "Expected a Hub id or a folder written by `save_pretrained`, complete and undamaged."
 
 
 @contextlib.contextmanager
 def loading(part: str, source: Source) -> Iterator[None]:
-    """Turn any error of other libraries over a model's files into an ExportError that names the cause.
+    """Turn any error of other libraries over a model's files into an ExportError that names the
+    cause.
 
-    For damaged files, transformers, safetensors and tokenizers raise errors of any class; a panic of their Rust code
-    is not even an Exception.
+    For damaged files, transformers, safetensors and tokenizers raise errors of any class; a panic
+    of their Rust code is not even an Exception.
     """
     try:
         yield
@@ -108,10 +128,16 @@ _FILES = {
 
 
 def _cause(part: str, folder: Path, error: BaseException) -> str:
-    """Return why a part of a model cannot be loaded: what the folder lacks, or else the first line of the error."""
+    """Return why a part of a model cannot be loaded: what the folder lacks, or else the first line
+    of the error.
+    """
     if not isinstance(error, ImportError):
         patterns = _FILES.get(part)
-        if patterns and folder.is_dir() and not any(file for pattern in patterns for file in folder.glob(pattern)):
+        if (
+            patterns
+            and folder.is_dir()
+            and not any(file for pattern in patterns for file in folder.glob(pattern))
+        ):
             return f"the folder has no {' or '.join(patterns)}"
         if folder.is_file() and part == "configuration":
             return "it is a file"
@@ -123,16 +149,26 @@ def _cause(part: str, folder: Path, error: BaseException) -> str:
     if type(error).__name__ == "SafetensorError":
         return f"a file of weights is damaged or cut short ({line})"
     if len(shapes := re.findall(r"torch\.Size\(\[([\d, ]*)\]\)", line)) == 2:
-        return f"size mismatch: a tensor of the shape ({shapes[0]}), where config.json describes ({shapes[1]})"
+        return (
+            f"size mismatch: a tensor of the shape ({shapes[0]}), where config.json describes "
+            f"({shapes[1]})"
+        )
     if "ignore_mismatched_sizes" in line:  # transformers 5
         return "size mismatch: tensors have other shapes than config.json describes"
     if isinstance(error, KeyError):
         return f"transformers knows no {line}"
-    return line if isinstance(error, OSError | ValueError | ImportError) else f"{type(error).__name__}, {line}"
+    return (
+        line
+        if isinstance(error, OSError | ValueError | ImportError)
+        else f"{type(error).__name__}, {line}"
+    )
 
 
 def license_of(source: Source) -> dict[str, str]:
-    """Return the license fields of the model's own card; empty without a card, or if it cannot be loaded."""
+    """Return the license fields of the model's own card.
+
+    Empty without a card, or if it cannot be loaded.
+    """
     card = Path(source.name_or_path) / CARD
     if not Path(source.name_or_path).is_dir():
         from huggingface_hub import hf_hub_download
@@ -148,13 +184,17 @@ def refuse_own_code(source: Source, settings: Mapping[str, Any], file: str) -> N
     """Raise an ExportError if the settings in a file refer to code of the model's own."""
     if settings.get("auto_map"):
         raise ExportError(
-            f"{source.name_or_path} comes with code of its own (`auto_map` in {file}), and the export runs none. "
-            "Export a model whose architecture transformers itself has, or a graph of it with --from-onnx."
+            f"{source.name_or_path} comes with code of its own (`auto_map` in {file}), and the "
+            "export runs none. Export a model whose architecture transformers itself has, or a "
+            "graph of it with --from-onnx."
         )
 
 
-def check_early(source: Source, num_layers: int | None, *, all_layers: bool, has_output: bool) -> None:
-    """Raise an error for a folder without a configuration or of too vague a name, or a layer that its model lacks.
+def check_early(
+    source: Source, num_layers: int | None, *, all_layers: bool, has_output: bool
+) -> None:
+    """Raise an error for a folder without a configuration or of too vague a name, or a layer that
+    its model lacks.
 
     It is read before PyTorch is imported, which takes half a minute on some machines.
     """
@@ -169,7 +209,9 @@ def check_early(source: Source, num_layers: int | None, *, all_layers: bool, has
         check_name(source, model)
         layers = model.model_layers
         if layers is not None and not all_layers:
-            check_layer(source.name_or_path, choose_layer(source.model_id, num_layers, layers), layers)
+            check_layer(
+                source.name_or_path, choose_layer(source.model_id, num_layers, layers), layers
+            )
 
 
 def _architecture(settings: Mapping[str, Any]) -> Architecture:
@@ -191,14 +233,14 @@ def check_name(source: Source, model: Architecture) -> None:
     """
     if difference := catalogue.misnamed(source.model_id, model):
         raise ExportError(
-            f"{source.name_or_path} bears the name of another model: {difference}. Give it a name of its own with "
-            "--name."
+            f"{source.name_or_path} bears the name of another model: {difference}. Give it a name "
+            "of its own with --name."
         )
     if source.is_named_by_folder and catalogue.find(source.model_id) is not None:
         warnings.warn(
-            f"Only the name of its folder says that this model is {source.model_id}. The bundle gets that model's "
-            f"layer, unless another is given, and its baselines. Pass --name {source.model_id} if they are right for "
-            "it, and another name if not.",
+            f"Only the name of its folder says that this model is {source.model_id}. The bundle "
+            "gets that model's layer, unless another is given, and its baselines. Pass --name "
+            f"{source.model_id} if they are right for it, and another name if not.",
             UserWarning,
             stacklevel=3,
         )
@@ -207,17 +249,23 @@ def check_name(source: Source, model: Architecture) -> None:
 def check_layer(model: str, num_layers: int, layers: int) -> None:
     """Raise an UnknownLayerError unless a model has a layer."""
     if not 0 <= num_layers <= layers:
-        raise UnknownLayerError(f"{model} has {layers} layers; num_layers must be from 0 to that, not {num_layers}.")
+        raise UnknownLayerError(
+            f"{model} has {layers} layers; num_layers must be from 0 to that, not {num_layers}."
+        )
 
 
 def choose_layer(model_id: str, num_layers: int | None, layers: int) -> int:
-    """Return the layer that was asked for, or the catalogue's; raise an UnknownLayerError if there is neither."""
+    """Return the layer that was asked for, or the catalogue's.
+
+    Raise an UnknownLayerError if there is neither.
+    """
     entry = catalogue.find(model_id)
     chosen = entry.num_layers if num_layers is None and entry is not None else num_layers
     if chosen is None:
         raise UnknownLayerError(
-            f"No layer is known for this model, {model_id}, which has {layers}. Choose one with --num-layers: about "
-            "two thirds of the way up is usual, and `bertscore-onnx tune-layers` finds the best on judgements of yours."
+            f"No layer is known for this model, {model_id}, which has {layers}. Choose one with "
+            "--num-layers: about two thirds of the way up is usual, and `bertscore-onnx "
+            "tune-layers` finds the best on judgements of yours."
         )
     return chosen
 
@@ -240,12 +288,44 @@ def _begins(file: Path, content: bytes) -> bool:
         return opened.read(len(content)) == content
 
 
-# The name of a model in a local folder, which must be distinctive and not that of another stored model.
+# The name of a model in a local folder, which must be distinctive and not that of another stored
+# model.
 
 _ANY_MODEL = {
-    *("best", "checkpoint", "encoder", "export", "final", "hf", "last", "model", "models", "out", "output", "outputs"),
-    *("pytorch_model", "save", "saved", "snapshot", "tmp", "transformer", "weights", "0_transformer"),
-    *("best_model", "best-model", "final_model", "final-model", "my_model", "my-model", "saved_model", "saved-model"),
+    *(
+        "best",
+        "checkpoint",
+        "encoder",
+        "export",
+        "final",
+        "hf",
+        "last",
+        "model",
+        "models",
+        "out",
+        "output",
+        "outputs",
+    ),
+    *(
+        "pytorch_model",
+        "save",
+        "saved",
+        "snapshot",
+        "tmp",
+        "transformer",
+        "weights",
+        "0_transformer",
+    ),
+    *(
+        "best_model",
+        "best-model",
+        "final_model",
+        "final-model",
+        "my_model",
+        "my-model",
+        "saved_model",
+        "saved-model",
+    ),
 }
 """Names of folders, in lower case, that do not describe the model in them."""
 
@@ -253,13 +333,22 @@ _CHECKPOINT = re.compile(r"(checkpoint|ckpt|epoch|step)?[-_]?\d+|[\da-f]{40}", r
 """The name of a numbered checkpoint, or of a commit."""
 
 _SAME = 1e-3
-"""The most that golden scores of one model differ between machines; scores of two models differ by more."""
+"""The most that golden scores of one model differ between machines; scores of two models differ by
+more.
+"""
 
 
 def name_of_folder(folder: Path) -> str:
-    """Return the name of a folder; in the cache of a hub (`models--ORG--NAME/snapshots/REVISION`), the hub's id."""
+    """Return the name of a folder.
+
+    In the cache of a hub (`models--ORG--NAME/snapshots/REVISION`), the hub's id.
+    """
     folder = folder.resolve()
-    repository = folder.parents[1].name if len(folder.parents) > 1 and folder.parent.name == "snapshots" else ""
+    repository = (
+        folder.parents[1].name
+        if len(folder.parents) > 1 and folder.parent.name == "snapshots"
+        else ""
+    )
     return repository[8:].replace("--", "/") if repository.startswith("models--") else folder.name
 
 
@@ -272,15 +361,16 @@ def check_name_of_folder(name: str) -> None:
     """Raise an ExportError if a folder's name does not describe the model in it."""
     if is_vague(name):
         raise ExportError(
-            f"The folder's name, {name!r}, would become the model's, and that of any other model in such a folder. Set "
-            "its name with --name, or the bundle's folder with --output."
+            f"The folder's name, {name!r}, would become the model's, and that of any other model "
+            "in such a folder. Set its name with --name, or the bundle's folder with --output."
         )
 
 
 def check_same_model(manifest: Manifest) -> None:
     """Raise an ExportError if the home folder holds another model under the name of a new bundle.
 
-    Another model has another architecture or size, or other scores of the golden pairs at the same layer.
+    Another model has another architecture or size, or other scores of the golden pairs at the same
+    layer.
     """
     for folder in stored_bundles(manifest.model_id):
         try:
@@ -289,8 +379,9 @@ def check_same_model(manifest: Manifest) -> None:
             continue
         if not _may_be_same(stored, manifest):
             raise ExportError(
-                f"{folder} holds another model that is called {manifest.model_id!r} after its folder. Give this one "
-                f"another name with --name, or pass `--name {manifest.model_id}` to use the same for both."
+                f"{folder} holds another model that is called {manifest.model_id!r} after its "
+                "folder. Give this one another name with --name, or pass `--name "
+                f"{manifest.model_id}` to use the same for both."
             )
 
 

@@ -1,4 +1,6 @@
-"""Differences of transformers 4.57 and 5: BERT's relative positions (Huang et al., 2020), and code to be traced."""
+"""Differences of transformers 4.57 and 5: BERT's relative positions (Huang et al., 2020), and code
+to be traced.
+"""
 
 import contextlib
 import math
@@ -19,7 +21,8 @@ IS_TRANSFORMERS_5 = not transformers.__version__.startswith("4.")
 
 
 class _RelativeAttention(nn.Module):
-    """BERT's attention with a vector for each distance, which is added to the keys, or to keys and queries.
+    """BERT's attention with a vector for each distance, which is added to the keys, or to keys and
+    queries.
 
     It has the parameters that a model saved with transformers 4 has.
     """
@@ -28,15 +31,24 @@ class _RelativeAttention(nn.Module):
         super().__init__()
         size = config.hidden_size // config.num_attention_heads
         self.num_heads, self.last = config.num_attention_heads, config.max_position_embeddings - 1
-        self.query, self.key, self.value = (nn.Linear(config.hidden_size, config.hidden_size) for _ in range(3))
+        self.query, self.key, self.value = (
+            nn.Linear(config.hidden_size, config.hidden_size) for _ in range(3)
+        )
         self.distance_embedding = nn.Embedding(2 * config.max_position_embeddings - 1, size)
         self.is_for_queries_too = config.position_embedding_type == "relative_key_query"
 
-    def forward(self, hidden_states: Tensor, attention_mask: Tensor | None, **unused: Any) -> tuple[Tensor, None]:
-        """Compute the attention. In `attention_mask`, (batch, 1, tokens or 1, tokens), real tokens are true."""
-        query, key, value = (self._heads(layer(hidden_states)) for layer in (self.query, self.key, self.value))
+    def forward(
+        self, hidden_states: Tensor, attention_mask: Tensor | None, **unused: Any
+    ) -> tuple[Tensor, None]:
+        """Compute the attention. In `attention_mask`, (batch, 1, tokens or 1, tokens), real tokens
+        are true.
+        """
+        query, key, value = (
+            self._heads(layer(hidden_states)) for layer in (self.query, self.key, self.value)
+        )
         place = torch.arange(hidden_states.shape[1], device=hidden_states.device)
-        by_distance = self.distance_embedding(place[:, None] - place[None, :] + self.last)  # (tokens, tokens, size)
+        # (tokens, tokens, size)
+        by_distance = self.distance_embedding(place[:, None] - place[None, :] + self.last)
         scores = query @ key.transpose(-1, -2)  # (batch, heads, tokens, tokens)
         scores = scores + torch.einsum("bhld,lrd->bhlr", query, by_distance)
         if self.is_for_queries_too:
@@ -44,16 +56,21 @@ class _RelativeAttention(nn.Module):
         scores = scores / math.sqrt(query.shape[-1])
         if attention_mask is not None:
             scores = scores.masked_fill(~attention_mask, torch.finfo(scores.dtype).min)
-        return (scores.softmax(dim=-1) @ value).transpose(1, 2).flatten(2), None  # (batch, tokens, hidden)
+        # (batch, tokens, hidden)
+        return (scores.softmax(dim=-1) @ value).transpose(1, 2).flatten(2), None
 
     def _heads(self, vectors: Tensor) -> Tensor:
-        """Split vectors, (batch, tokens, hidden), into heads, (batch, heads, tokens, hidden / heads)."""
+        """Split vectors, (batch, tokens, hidden), into heads, (batch, heads, tokens, hidden /
+        heads).
+        """
         return vectors.view(*vectors.shape[:2], self.num_heads, -1).transpose(1, 2)
 
 
 @contextlib.contextmanager
 def traceable() -> Iterator[None]:
-    """Replace code that a trace cannot follow: DeBERTa's lengths in transformers 5, the masks of attention in 4.57."""
+    """Replace code that a trace cannot follow: DeBERTa's lengths in transformers 5, the masks of
+    attention in 4.57.
+    """
     if IS_TRANSFORMERS_5:
         with patch.object(modeling_deberta, "compute_attention_span", _attention_span, create=True):
             yield
@@ -62,7 +79,9 @@ def traceable() -> Iterator[None]:
     def broadcast(sees: Callable[..., Tensor], bh_indices: bool = True) -> Callable[..., Tensor]:
         def mask(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
             places = batch[:, None, None, None], head[:, None, None], query[:, None], key
-            return sees(*places).expand(*(indices.shape[0] for indices in (batch, head, query, key)))
+            return sees(*places).expand(
+                *(indices.shape[0] for indices in (batch, head, query, key))
+            )
 
         return mask
 
@@ -73,7 +92,9 @@ def traceable() -> Iterator[None]:
 
 
 def _attention_span(query_layer: Tensor, key_layer: Tensor, max_relative_positions: int) -> Any:
-    """Return the number of tokens, or of distances if that is less: 5 takes Python's `min`, whose result is fixed."""
+    """Return the number of tokens, or of distances if that is less: 5 takes Python's `min`, whose
+    result is fixed.
+    """
     tokens = query_layer.shape[-2]
     if isinstance(tokens, torch.SymInt):  # in `torch.export`, where a tensor would be fixed
         return torch.sym_min(tokens, max_relative_positions)
@@ -86,15 +107,18 @@ def _has_relative_keys(config: Any) -> bool:
 
 @contextlib.contextmanager
 def relative_keys_loaded(config: Any) -> Iterator[None]:
-    """Let a BERT with relative keys be built with them in transformers 5; refuse such models of other families."""
+    """Let a BERT with relative keys be built with them in transformers 5.
+
+    Refuse such models of other families.
+    """
     if not (IS_TRANSFORMERS_5 and _has_relative_keys(config)):
         yield
         return
     if config.model_type != "bert":
         raise UnsupportedFamilyError(
-            f"transformers {transformers.__version__} ignores the relative positions of models of the type "
-            f"{config.model_type!r} (`position_embedding_type` is {config.position_embedding_type!r}). Export this one "
-            "with transformers 4.57."
+            f"transformers {transformers.__version__} ignores the relative positions of models of "
+            f"the type {config.model_type!r} (`position_embedding_type` is "
+            f"{config.position_embedding_type!r}). Export this one with transformers 4.57."
         )
     config._attn_implementation = "sdpa"  # whose masks are true and false
     with patch.object(modeling_bert, "BertSelfAttention", _RelativeAttention):

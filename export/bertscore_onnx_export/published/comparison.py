@@ -1,4 +1,6 @@
-"""Compares a bundle of a published graph with the PyTorch model, if its weights lie beside the graph."""
+"""Compares a bundle of a published graph with the PyTorch model, if its weights lie beside the
+graph.
+"""
 
 import warnings
 from functools import cache
@@ -19,9 +21,16 @@ _PACKAGES = ("torch", "transformers")
 
 
 def load_model(source: Source, num_layers: int) -> Any:
-    """Load the PyTorch model up to a layer; raise an ExportError with the reason if no comparison is possible."""
+    """Load the PyTorch model up to a layer.
+
+    Raise an ExportError with the reason if no comparison is possible.
+    """
     folder = Path(source.name_or_path)
-    if not any((folder / f"{name}{suffix}").is_file() for name in _WEIGHTS for suffix in ("", ".index.json")):
+    if not any(
+        (folder / f"{name}{suffix}").is_file()
+        for name in _WEIGHTS
+        for suffix in ("", ".index.json")
+    ):
         raise ExportError(f"{folder} has no {' or '.join(_WEIGHTS)}")
     for package in _PACKAGES:
         if find_spec(package) is None:
@@ -32,13 +41,17 @@ def load_model(source: Source, num_layers: int) -> Any:
         from bertscore_onnx_export.quiet import quiet_libraries
     with warnings.catch_warnings():
         quiet_libraries()
-        warnings.filterwarnings("error", message=".* lacks .* weights")  # which would be drawn at random
+        # which would be drawn at random
+        warnings.filterwarnings("error", message=".* lacks .* weights")
         config = load_config(source)
         return load_cut(source, config, family_of(config), num_layers)
 
 
 def compare_with_model(source: Source, bundle: Path, manifest: Manifest, model: Any) -> Manifest:
-    """Write the model's scores of the golden pairs into a bundle; raise a VerificationError if it gives others."""
+    """Write the model's scores of the golden pairs into a bundle.
+
+    Raise a VerificationError if it gives others.
+    """
     from bertscore_onnx_export.verify.golden import encode_long_text, score_golden_pairs
     from bertscore_onnx_export.verify.vectors import verify_vectors
 
@@ -49,7 +62,8 @@ def compare_with_model(source: Source, bundle: Path, manifest: Manifest, model: 
     def ids_of(text: str, max_length: int | None) -> list[int]:
         return [int(one) for one in tokenizer(max_length)([text])[0][0]]
 
-    with loading("model to score with it", source):  # PyTorch fails in many ways if its tokenizer does not fit
+    # PyTorch fails in many ways if its tokenizer does not fit
+    with loading("model to score with it", source):
         golden = score_golden_pairs(model, ids_of, manifest.max_length, manifest.zero_weight_ids)
         long_text = encode_long_text(model, ids_of, manifest.max_length)
     manifest = msgspec.structs.replace(manifest, golden=golden, comparison="with PyTorch")
@@ -59,7 +73,7 @@ def compare_with_model(source: Source, bundle: Path, manifest: Manifest, model: 
         verify_vectors(model, bundle / GRAPH_FILE, padding=manifest.padding)
     except VerificationError as error:
         raise VerificationError(
-            f"The published graph is not the model beside it: {error} Export the model itself with --model, or remove "
-            "its weights from the folder to use the graph alone."
+            f"The published graph is not the model beside it: {error} Export the model itself "
+            "with --model, or remove its weights from the folder to use the graph alone."
         ) from error
     return msgspec.structs.replace(manifest, golden_difference=difference)

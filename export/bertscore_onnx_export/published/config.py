@@ -16,7 +16,9 @@ _DECODER_LAYERS = ("decoder_layers", "num_decoder_layers")
 
 _POSITIONS = ("max_position_embeddings", "max_encoder_position_embeddings")
 _TYPES = {
-    **dict.fromkeys((*LAYERS, *SIZES, *_DECODER_LAYERS, *_POSITIONS, "vocab_size", "pad_token_id"), int),
+    **dict.fromkeys(
+        (*LAYERS, *SIZES, *_DECODER_LAYERS, *_POSITIONS, "vocab_size", "pad_token_id"), int
+    ),
     **dict.fromkeys(("is_encoder_decoder", "position_biased_input"), bool),
 }
 """The settings that are read, beside `model_type`; any may be null."""
@@ -46,46 +48,58 @@ class PublishedConfig:
         return Architecture(self.model_type, self.num_layers, self.hidden_size, self.vocab_size)
 
     def padding_before_positions(self) -> int | None:
-        """Return the padding id that positions are counted from; None if they are counted from 0."""
+        """Return the padding id that positions are counted from.
+
+        None if they are counted from 0.
+        """
         try:
             return counts_after(self._settings)
         except LookupError as error:
             raise UnsupportedFamilyError(
-                f"The graph wants 'position_ids', and how models of the type {self.model_type!r} count positions is "
-                "not known. Use a graph without them, or export the model itself with --model."
+                f"The graph wants 'position_ids', and how models of the type {self.model_type!r} "
+                "count positions is not known. Use a graph without them, or export the model "
+                "itself with --model."
             ) from error
 
     def check_token_types(self) -> None:
-        """Raise an UnsupportedFamilyError if the model computes other vectors with token types of 0 than without."""
+        """Raise an UnsupportedFamilyError if the model computes other vectors with token types of 0
+        than without.
+        """
         if not ignores_type_zero(self._settings):
             raise UnsupportedFamilyError(
-                f"The graph wants 'token_type_ids', and models of the type {self.model_type!r} compute other vectors "
-                "with them than without. Use a graph without them, or export the model itself with --model."
+                f"The graph wants 'token_type_ids', and models of the type {self.model_type!r} "
+                "compute other vectors with them than without. Use a graph without them, or "
+                "export the model itself with --model."
             )
 
 
 def read_config(folder: Path) -> PublishedConfig:
-    """Read the configuration in a folder; raise an ExportError if a fact is missing, or beyond any model's size."""
+    """Read the configuration in a folder.
+
+    Raise an ExportError if a fact is missing, or beyond any model's size.
+    """
     file = folder / "config.json"
     try:
         settings = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise ExportError(f"Cannot read {file} ({reason}). Copy it from the model's repository.") from error
+        raise ExportError(
+            f"Cannot read {file} ({reason}). Copy it from the model's repository."
+        ) from error
     if not isinstance(settings, dict):
         raise ExportError(f"{file} is no JSON object. Copy it from the model's repository.")
     model_type = settings.get("model_type", UNKNOWN_FAMILY)
     if not isinstance(model_type, str) or not model_type.isprintable() or "|" in model_type:
         raise ExportError(
-            f"{file} has {str(model_type)[:100]!a} as model_type; expected a printable name without '|'. Copy it from "
-            "the model's repository."
+            f"{file} has {str(model_type)[:100]!a} as model_type; expected a printable name "
+            "without '|'. Copy it from the model's repository."
         )
     for name, kind in _TYPES.items():
         if type(value := settings.get(name)) not in (kind, NoneType):
             expected = "a whole number" if kind is int else "true or false"
             raise ExportError(
-                f"{file} has {name} = {shortened(json.dumps(value))}; expected {expected}. Copy it from the model's "
-                "repository."
+                f"{file} has {name} = {shortened(json.dumps(value))}; expected {expected}. Copy "
+                "it from the model's repository."
             )
     padding = settings.get("pad_token_id")
     facts = SimpleNamespace(**settings | {"model_type": model_type})
@@ -96,7 +110,8 @@ def read_config(folder: Path) -> PublishedConfig:
         vocab_size=_number(settings, ("vocab_size",), MAX_VOCAB_SIZE, file),
         pad_token_id=padding if padding is not None and padding >= 0 else None,
         max_tokens=max_positions(facts),
-        has_decoder=settings.get("is_encoder_decoder") is True or any(name in settings for name in _DECODER_LAYERS),
+        has_decoder=settings.get("is_encoder_decoder") is True
+        or any(name in settings for name in _DECODER_LAYERS),
         _settings=facts,
     )
 
@@ -106,8 +121,10 @@ def _number(settings: dict[str, Any], names: tuple[str, ...], most: int, file: P
         if (number := settings.get(name) or 0) > 0:
             if number > most:
                 raise ExportError(
-                    f"{file} has {name} = {shortened(str(number))}, and at most {most:,} is accepted. Copy it from the "
-                    "model's repository."
+                    f"{file} has {name} = {shortened(str(number))}, and at most {most:,} is "
+                    "accepted. Copy it from the model's repository."
                 )
             return number
-    raise ExportError(f"{file} has no number as {'/'.join(names)}. Copy it from the model's repository.")
+    raise ExportError(
+        f"{file} has no number as {'/'.join(names)}. Copy it from the model's repository."
+    )

@@ -1,4 +1,6 @@
-"""Cuts a published graph at a layer. Its hidden states are found by the names of nodes, and checked by their shape."""
+"""Cuts a published graph at a layer. Its hidden states are found by the names of nodes, and checked
+by their shape.
+"""
 
 import re
 import tempfile
@@ -26,25 +28,40 @@ from bertscore_onnx_export.model.source import check_layer, first_line
 from bertscore_onnx_export.published.config import PublishedConfig
 
 _LAYER = re.compile(r"(?<![A-Za-z0-9_])(?:layers?|blocks?|h)(?:[./]|_\._)(\d+)(?!\d)")
-"""The place of a layer in the name of a node, in TensorFlow `layer_._0`, or in the scopes that PyTorch's newer exporter
-writes beside it."""
+"""The place of a layer in the name of a node, in TensorFlow `layer_._0`, or in the scopes that
+PyTorch's newer exporter writes beside it."""
 
 _VECTOR_OUTPUTS = ("encoder_last_hidden_state", "last_hidden_state", "token_embeddings")
-"""The names of vectors in the graphs of transformers' and of sentence-transformers' exporters. The first is that of a
-model with a decoder, to which the second belongs in a graph with both."""
+"""The names of vectors in the graphs of transformers' and of sentence-transformers' exporters. The
+first is that of a model with a decoder, to which the second belongs in a graph with both."""
 
 _DECODER = re.compile(r"(?<![A-Za-z0-9])decoder(?![A-Za-z0-9])")
 """The part of a name that marks the nodes and weights of a decoder."""
 
-_WIDE_TYPES = {TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT32, TensorProto.INT64, TensorProto.BOOL}
-"""The types of constants in a graph that computes in fp32. The weights of others are rounded or quantised."""
+_WIDE_TYPES = {
+    TensorProto.FLOAT,
+    TensorProto.DOUBLE,
+    TensorProto.INT32,
+    TensorProto.INT64,
+    TensorProto.BOOL,
+}
+"""The types of constants in a graph that computes in fp32. The weights of others are rounded or
+quantised.
+"""
 
 _WHOLE = (*INPUTS, "token_type_ids", "position_ids")
 """The inputs that are whole numbers, whatever type a graph has them in."""
 
 _HALVES = {TensorProto.FLOAT16, TensorProto.BFLOAT16}
 
-_DRAWING = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
+_DRAWING = {
+    "Bernoulli",
+    "Multinomial",
+    "RandomNormal",
+    "RandomNormalLike",
+    "RandomUniform",
+    "RandomUniformLike",
+}
 """The operators that draw at random, beside Dropout in training mode."""
 
 _PROBE = np.array([[5, 6, 7, 8, 9, 10, 11]] * 2)
@@ -57,7 +74,9 @@ _ROUNDING = 1e-4
 """The difference of equal vectors in fp32, as a share of their largest coordinate."""
 
 _LONG = 512
-"""The tokens of the longest text that is tried: attention to the whole of a longer one takes much memory."""
+"""The tokens of the longest text that is tried: attention to the whole of a longer one takes much
+memory.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +92,16 @@ class PublishedGraph:
 
 
 def read_graph(file: str, config: PublishedConfig) -> PublishedGraph:
-    """Read a graph and find its hidden states; raise an ExportError if it is not one of an encoder in fp32."""
+    """Read a graph and find its hidden states.
+
+    Raise an ExportError if it is not one of an encoder in fp32.
+    """
     try:
         model = onnx.load(file)
     except Exception as error:  # of protobuf, onnx or the system
         raise ExportError(
-            f"{file} cannot be read: {one_line(error)}. Download it and its data again; in a clone, run `git lfs pull`."
+            f"{file} cannot be read: {one_line(error)}. Download it and its data again; in a "
+            "clone, run `git lfs pull`."
         ) from error
     _check_size(model, file)
     _cast_inputs(model.graph)
@@ -97,7 +120,8 @@ def read_graph(file: str, config: PublishedConfig) -> PublishedGraph:
     expected = (*_PROBE.shape, config.hidden_size)
     if shapes[vectors] != expected:
         raise ExportError(
-            f"{file} returns {vectors} of the shape {shapes[vectors]} for ids of {_PROBE.shape}; expected {expected}."
+            f"{file} returns {vectors} of the shape {shapes[vectors]} for ids of {_PROBE.shape}; "
+            f"expected {expected}."
         )
     states = [[name for name in names if shapes[name] == expected] for names in found]
     clear = len(states) == config.num_layers + 1 and all(len(names) == 1 for names in states)
@@ -105,27 +129,31 @@ def read_graph(file: str, config: PublishedConfig) -> PublishedGraph:
     is_decoder = may_be_decoder and _is_decoder(model.graph)
     if layers and len(layers) != config.num_layers and not is_decoder:
         raise ExportError(
-            f"{file} has {len(layers)} layers by the names of its nodes, and config.json has {config.num_layers}. Take "
-            "both from the same model."
+            f"{file} has {len(layers)} layers by the names of its nodes, and config.json has "
+            f"{config.num_layers}. Take both from the same model."
         )
     if is_decoder or (may_be_decoder and not clear):
         raise ExportError(
-            f"{file} returns the vectors of a decoder, or its nodes do not tell encoder and decoder apart. Use a graph "
-            f"of the encoder, or one that returns {_VECTOR_OUTPUTS[0]}."
+            f"{file} returns the vectors of a decoder, or its nodes do not tell encoder and "
+            f"decoder apart. Use a graph of the encoder, or one that returns {_VECTOR_OUTPUTS[0]}."
         )
     if not clear:
         return PublishedGraph(model, vectors, [])
     hidden_states = [names[0] for names in states]
     if not _is_norm(model, hidden_states[-1], vectors, config.hidden_size):
         raise ExportError(
-            f"{file} computes more than a norm after its last layer, such as a mean of tokens, a sum of layers or a "
-            "product with weights, so that its vectors are of no layer. Export the model itself with --model."
+            f"{file} computes more than a norm after its last layer, such as a mean of tokens, a "
+            "sum of layers or a product with weights, so that its vectors are of no layer. "
+            "Export the model itself with --model."
         )
     return PublishedGraph(model, vectors, hidden_states)
 
 
 def cut(graph: PublishedGraph, num_layers: int, hidden_size: int) -> ModelProto:
-    """Return the graph of a layer's unit vectors; a norm after the last layer is applied to it."""
+    """Return the graph of a layer's unit vectors.
+
+    A norm after the last layer is applied to it.
+    """
     model = ModelProto()
     model.CopyFrom(graph.model)
     if graph.hidden_states and num_layers < len(graph.hidden_states) - 1:
@@ -133,14 +161,18 @@ def cut(graph: PublishedGraph, num_layers: int, hidden_size: int) -> ModelProto:
     else:
         vectors = graph.vectors
     del model.graph.output[:]
-    model.graph.output.append(make_tensor_value_info(vectors, TensorProto.FLOAT, ["batch", "tokens", hidden_size]))
+    model.graph.output.append(
+        make_tensor_value_info(vectors, TensorProto.FLOAT, ["batch", "tokens", hidden_size])
+    )
     normalise_output(model, ["batch", "tokens", hidden_size])
     _prune(model.graph)
     return model
 
 
 def uncut_vectors(graph: PublishedGraph, num_layers: int) -> Any:
-    """Return a session of the whole graph for a layer's vectors, as `cut` must give them, not normalised."""
+    """Return a session of the whole graph for a layer's vectors, as `cut` must give them, not
+    normalised.
+    """
     model = ModelProto()
     model.CopyFrom(graph.model)
     vectors = graph.vectors
@@ -156,8 +188,9 @@ def check_cut(graph: PublishedGraph, num_layers: int, available: int, file: str)
     check_layer(file, num_layers, available)
     if num_layers < available and not graph.hidden_states:
         raise ExportError(
-            f"{file} cannot be cut at layer {num_layers}: its nodes do not tell its layers apart, as in graphs whose "
-            f"operators were fused. Use layer {available}, or export the model itself."
+            f"{file} cannot be cut at layer {num_layers}: its nodes do not tell its layers apart, "
+            f"as in graphs whose operators were fused. Use layer {available}, or export the model "
+            "itself."
         )
 
 
@@ -167,11 +200,14 @@ def _find_vectors(model: ModelProto, config: PublishedConfig, file: str) -> str:
     for name in names:
         if name in outputs:
             if outputs[name].elem_type != TensorProto.FLOAT:
-                raise ExportError(f"{file} does not return {name} in fp32. Use the graph that does.")
+                raise ExportError(
+                    f"{file} does not return {name} in fp32. Use the graph that does."
+                )
             return name
     raise ExportError(
-        f"{file} returns no vectors of tokens, but {', '.join(outputs) or 'nothing'}. Expected an output "
-        f"{' or '.join(names)}: a graph for feature extraction, not of a task head or a generating decoder."
+        f"{file} returns no vectors of tokens, but {', '.join(outputs) or 'nothing'}. Expected an "
+        f"output {' or '.join(names)}: a graph for feature extraction, not of a task head or a "
+        "generating decoder."
     )
 
 
@@ -180,26 +216,36 @@ def _check_size(model: ModelProto, file: str) -> None:
     for nodes, _ in enumerate(_all_nodes(model), 1):
         if nodes > MAX_NODES:
             raise ExportError(
-                f"{file} has more than {MAX_NODES:,} nodes, several times as many as any encoder. Export the model "
-                "itself with --model."
+                f"{file} has more than {MAX_NODES:,} nodes, several times as many as any encoder. "
+                "Export the model itself with --model."
             )
 
 
 def _check_types(model: ModelProto, file: str) -> None:
-    """Raise an ExportError if a graph computes in less than fp32, whatever the types of its inputs and outputs."""
+    """Raise an ExportError if a graph computes in less than fp32, whatever the types of its inputs
+    and outputs.
+    """
     nodes = list(_all_nodes(model))
     graphs = [model.graph, *(graph for node in nodes for graph in _graphs(node))]
     tensors = [tensor for graph in graphs for tensor in graph.initializer]
-    tensors += [attribute.t for node in nodes for attribute in node.attribute if attribute.HasField("t")]
+    tensors += [
+        attribute.t for node in nodes for attribute in node.attribute if attribute.HasField("t")
+    ]
     types = {tensor.data_type for tensor in tensors} - _WIDE_TYPES
-    types |= {attribute.i for node in nodes if node.op_type == "Cast" for attribute in node.attribute} & _HALVES
+    types |= {
+        attribute.i for node in nodes if node.op_type == "Cast" for attribute in node.attribute
+    } & _HALVES
     if types:
         names = ", ".join(sorted(TensorProto.DataType.Name(kind) for kind in types))
-        raise ExportError(f"{file} is not in fp32 throughout: it computes with {names}. Use the graph that is.")
+        raise ExportError(
+            f"{file} is not in fp32 throughout: it computes with {names}. Use the graph that is."
+        )
 
 
 def _move_to_raw(graph: Any) -> None:
-    """Rewrite weights that are stored number by number as bytes, which alone can go to a file of their own."""
+    """Rewrite weights that are stored number by number as bytes, which alone can go to a file of
+    their own.
+    """
     for tensor in graph.initializer:
         if len(tensor.float_data) or len(tensor.double_data) or len(tensor.int64_data):
             tensor.CopyFrom(from_array(to_array(tensor), tensor.name))
@@ -224,7 +270,9 @@ def _graphs(node: NodeProto) -> Iterator[Any]:
 
 def _is_decoder(graph: Any) -> bool:
     """Return whether the names of nodes or weights are a decoder's."""
-    names = chain((tensor.name for tensor in graph.initializer), *(_names(node) for node in graph.node))
+    names = chain(
+        (tensor.name for tensor in graph.initializer), *(_names(node) for node in graph.node)
+    )
     return any(_DECODER.search(name) for name in names)
 
 
@@ -244,19 +292,25 @@ def _rename_output(model: ModelProto, vectors: str) -> str:
 
 
 def _cast_inputs(graph: Any) -> None:
-    """Let a graph take int64 where it takes ids as int32, or masks as floats or true and false, and say its shapes."""
+    """Let a graph take int64 where it takes ids as int32, or masks as floats or true and false, and
+    say its shapes.
+    """
     casts = {}
     for value in graph.input:
         kind = value.type.tensor_type.elem_type
         if value.name in INPUTS and not value.type.tensor_type.HasField("shape"):
             value.CopyFrom(make_tensor_value_info(value.name, kind, ["batch", "tokens"]))
         if value.name in _WHOLE and kind != TensorProto.INT64:
-            casts[value.name] = make_node("Cast", [value.name], [f"published_{value.name}"], to=kind)
+            casts[value.name] = make_node(
+                "Cast", [value.name], [f"published_{value.name}"], to=kind
+            )
             value.type.tensor_type.elem_type = TensorProto.INT64
     pending = [graph] if casts else []
     for part in pending:
         for node in part.node:
-            node.input[:] = [casts[name].output[0] if name in casts else name for name in node.input]
+            node.input[:] = [
+                casts[name].output[0] if name in casts else name for name in node.input
+            ]
             pending += _graphs(node)
     nodes = [*casts.values(), *graph.node]
     del graph.node[:]
@@ -264,7 +318,9 @@ def _cast_inputs(graph: Any) -> None:
 
 
 def _set_other_inputs(model: ModelProto, config: PublishedConfig, file: str) -> None:
-    """Compute the inputs beside ids and mask as the model does: types of tokens, which are 0, and positions."""
+    """Compute the inputs beside ids and mask as the model does: types of tokens, which are 0, and
+    positions.
+    """
     graph, op = model.graph, Nodes("published_")
     used = {name for node in graph.node for name in _inputs(node)}
     for value in [value for value in graph.input if value.name not in INPUTS]:
@@ -283,8 +339,8 @@ def _set_other_inputs(model: ModelProto, config: PublishedConfig, file: str) -> 
                 op.Add(op.Mul(op.CumSum(counted, 1), counted), padding, name=value.name)
         elif value.name not in {tensor.name for tensor in graph.initializer}:
             raise ExportError(
-                f"{file} wants {value.name!r}; expected only {', '.join(_WHOLE)}. A graph with a cache of past tokens "
-                "cannot be used."
+                f"{file} wants {value.name!r}; expected only {', '.join(_WHOLE)}. A graph with a "
+                "cache of past tokens cannot be used."
             )
         graph.input.remove(value)
     nodes = [*op.nodes, *graph.node]
@@ -294,13 +350,18 @@ def _set_other_inputs(model: ModelProto, config: PublishedConfig, file: str) -> 
 
 
 def _named_layers(graph: Any) -> list[int]:
-    """Return the numbers of layers in the names of nodes; empty if none has a name of a layer."""
+    """Return the numbers of layers in the names of nodes.
+
+    Empty if none has a name of a layer.
+    """
     layers = {_layer(node) for node in graph.node}
     return sorted(layer for layer in layers if layer is not None)
 
 
 def _candidates(graph: Any, layers: list[int]) -> Iterator[set[str]]:
-    """Yield, for each layer and the end, the values that may be its input: computed before it, and used in it."""
+    """Yield, for each layer and the end, the values that may be its input: computed before it, and
+    used in it.
+    """
     layer_of = {output: _layer(node) for node in graph.node for output in node.output}
     used: dict[int | None, set[str]] = defaultdict(set)
     for node in graph.node:
@@ -319,7 +380,10 @@ def _layer(node: NodeProto) -> int | None:
 
 def _names(node: NodeProto) -> list[str]:
     """Return the name of a node and the scopes that it was made in."""
-    return [node.name, *(prop.value for prop in node.metadata_props if prop.key.endswith("name_scopes"))]
+    return [
+        node.name,
+        *(prop.value for prop in node.metadata_props if prop.key.endswith("name_scopes")),
+    ]
 
 
 def _inputs(node: NodeProto) -> set[str]:
@@ -329,24 +393,31 @@ def _inputs(node: NodeProto) -> set[str]:
 
 
 def _shapes(model: ModelProto, names: list[str], file: str) -> dict[str, tuple[int, ...] | None]:
-    """Return the shapes of values in fp32; raise an ExportError if two runs differ in the first."""
+    """Return the shapes of values in fp32.
+
+    Raise an ExportError if two runs differ in the first.
+    """
     try:
         session = _session(model, names)
         values = _run(session, _PROBE, np.ones_like(_PROBE))
         again = _run(session, _PROBE, np.ones_like(_PROBE))
     except Exception as error:  # ONNX Runtime's errors are untyped
         raise ExportError(
-            f"{file} does not run: {first_line(error).rstrip('.')}. Expected a graph that takes input_ids and "
-            "attention_mask of any shape (batch, tokens); or export the model itself with --model."
+            f"{file} does not run: {first_line(error).rstrip('.')}. Expected a graph that takes "
+            "input_ids and attention_mask of any shape (batch, tokens); or export the model "
+            "itself with --model."
         ) from error
     if not np.array_equal(values[0], again[0], equal_nan=True):
         operators = sorted({*_drawing_operators(model)})
         reason = f", by {', '.join(operators)}" if operators else ""
         raise ExportError(
-            f"{file} draws at random{reason}: two runs on the same text give different vectors. Export it again from "
-            "the model in evaluation mode (`model.eval()`)."
+            f"{file} draws at random{reason}: two runs on the same text give different vectors. "
+            "Export it again from the model in evaluation mode (`model.eval()`)."
         )
-    return {name: value.shape if value.dtype == np.float32 else None for name, value in zip(names, values, strict=True)}
+    return {
+        name: value.shape if value.dtype == np.float32 else None
+        for name, value in zip(names, values, strict=True)
+    }
 
 
 def _drawing_operators(model: ModelProto) -> Iterator[str]:
@@ -359,7 +430,9 @@ def _drawing_operators(model: ModelProto) -> Iterator[str]:
 
 
 def _is_training(model: ModelProto, dropout: NodeProto) -> bool:
-    """Return whether the third input of a Dropout, its training mode, is there, and no constant of false."""
+    """Return whether the third input of a Dropout, its training mode, is there, and no constant of
+    false.
+    """
     if len(dropout.input) < 3 or not dropout.input[2]:
         return False
     mode = dropout.input[2]
@@ -371,10 +444,12 @@ def _is_training(model: ModelProto, dropout: NodeProto) -> bool:
 
 
 def _is_norm(model: ModelProto, last: str, vectors: str, hidden_size: int) -> bool:
-    """Return whether the vectors are a norm of the hidden states after the last layer, or these themselves.
+    """Return whether the vectors are a norm of the hidden states after the last layer, or these
+    themselves.
 
-    The nodes after the last layer are run with drawn states in place of its own, for texts of different ids: each
-    token's vector must be a norm of its own state, times one weight for each dimension, plus one bias.
+    The nodes after the last layer are run with drawn states in place of its own, for texts of
+    different ids: each token's vector must be a norm of its own state, times one weight for each
+    dimension, plus one bias.
     """
     if vectors == last:
         return True
@@ -386,26 +461,35 @@ def _is_norm(model: ModelProto, last: str, vectors: str, hidden_size: int) -> bo
     for ids, difference in ((_PROBE, 1.0), (_PROBE[:, ::-1], 0.1)):
         shared = generator.normal(size=hidden_size)
         own = generator.normal(size=(*ids.shape, hidden_size))
-        # Means and scales differ between tokens, and are far above the small number that a norm adds to a variance.
+        # Means and scales differ between tokens, and are far above the small number that a norm
+        # adds to a variance.
         means = generator.uniform(-20, 20, (*ids.shape, 1))
         scales = generator.uniform(5, 20, (*ids.shape, 1))
         states = (means + scales * (shared + difference * own)).astype(np.float32)
         [result] = _run(session, ids, np.ones_like(ids), states)
         drawn.append(states.reshape(-1, hidden_size))
         returned.append(result.reshape(-1, hidden_size))
-    return _are_normed(np.concatenate(drawn).astype(np.float64), np.concatenate(returned).astype(np.float64))
+    return _are_normed(
+        np.concatenate(drawn).astype(np.float64), np.concatenate(returned).astype(np.float64)
+    )
 
 
 def _after(model: ModelProto, last: str, hidden_size: int) -> ModelProto:
-    """Return the graph after the last layer, with the hidden states as an input; without the weights before it."""
-    after = ModelProto(ir_version=model.ir_version, opset_import=model.opset_import, functions=model.functions)
+    """Return the graph after the last layer, with the hidden states as an input; without the
+    weights before it.
+    """
+    after = ModelProto(
+        ir_version=model.ir_version, opset_import=model.opset_import, functions=model.functions
+    )
     graph = after.graph
     graph.name = model.graph.name
     graph.node.extend(model.graph.node)
     for node in graph.node:
         node.input[:] = [_STATES if name == last else name for name in node.input]
     graph.input.extend(model.graph.input)
-    graph.input.append(make_tensor_value_info(_STATES, TensorProto.FLOAT, ["batch", "tokens", hidden_size]))
+    graph.input.append(
+        make_tensor_value_info(_STATES, TensorProto.FLOAT, ["batch", "tokens", hidden_size])
+    )
     graph.output.extend(model.graph.output)
     _prune(graph)
     read = {name for node in graph.node for name in _inputs(node)}
@@ -414,7 +498,9 @@ def _after(model: ModelProto, last: str, hidden_size: int) -> ModelProto:
 
 
 def _are_normed(states: NDArray[np.float64], vectors: NDArray[np.float64]) -> bool:
-    """Return whether vectors are states, (tokens, hidden), or their LayerNorm or RMSNorm with a weight and a bias."""
+    """Return whether vectors are states, (tokens, hidden), or their LayerNorm or RMSNorm with a
+    weight and a bias.
+    """
     if not np.isfinite(vectors).all():
         return False
     if not _differ(vectors, states):
@@ -435,7 +521,9 @@ def _session(model: ModelProto, outputs: list[str]) -> Any:
     asked = ModelProto()
     asked.CopyFrom(model)
     known = {value.name for value in asked.graph.output}
-    asked.graph.output.extend(onnx.ValueInfoProto(name=name) for name in outputs if name not in known)
+    asked.graph.output.extend(
+        onnx.ValueInfoProto(name=name) for name in outputs if name not in known
+    )
     runtime = load_onnxruntime()
     options = runtime.SessionOptions()
     options.log_severity_level = 3
@@ -443,16 +531,27 @@ def _session(model: ModelProto, outputs: list[str]) -> Any:
     options.intra_op_num_threads = 1
     with tempfile.TemporaryDirectory() as folder:  # a model in memory may have at most 2 GB
         onnx.save(asked, Path(folder) / GRAPH_FILE, save_as_external_data=True, location=DATA_FILE)
-        session = runtime.InferenceSession(Path(folder) / GRAPH_FILE, options, providers=["CPUExecutionProvider"])
+        session = runtime.InferenceSession(
+            Path(folder) / GRAPH_FILE, options, providers=["CPUExecutionProvider"]
+        )
     return session, outputs
 
 
 def _run(
-    session: Any, ids: NDArray[np.int64], mask: NDArray[np.int64], states: NDArray[np.float32] | None = None
+    session: Any,
+    ids: NDArray[np.int64],
+    mask: NDArray[np.int64],
+    states: NDArray[np.float32] | None = None,
 ) -> list[NDArray[Any]]:
-    values = {"input_ids": ids.astype(np.int64), "attention_mask": mask.astype(np.int64), _STATES: states}
+    values = {
+        "input_ids": ids.astype(np.int64),
+        "attention_mask": mask.astype(np.int64),
+        _STATES: states,
+    }
     running, outputs = session
-    return list(running.run(outputs, {node.name: values[node.name] for node in running.get_inputs()}))
+    return list(
+        running.run(outputs, {node.name: values[node.name] for node in running.get_inputs()})
+    )
 
 
 def run_vectors(session: Any, ids: list[int]) -> NDArray[np.float32]:
@@ -462,13 +561,15 @@ def run_vectors(session: Any, ids: list[int]) -> NDArray[np.float32]:
 
 
 def check_length(session: Any, ids: list[int]) -> None:
-    """Raise an ExportError if a graph fails on a long text, as one whose exporter has fixed the length."""
+    """Raise an ExportError if a graph fails on a long text, as one whose exporter has fixed the
+    length.
+    """
     try:
         run_vectors(session, ids[:_LONG])
     except Exception as error:  # ONNX Runtime's errors are untyped
         raise ExportError(
-            f"The graph fails on {len(ids[:_LONG])} tokens: {first_line(error)}. Use a graph for texts of any length, "
-            "or set a lower model_max_length in tokenizer_config.json."
+            f"The graph fails on {len(ids[:_LONG])} tokens: {first_line(error)}. Use a graph for "
+            "texts of any length, or set a lower model_max_length in tokenizer_config.json."
         ) from error
 
 
@@ -478,8 +579,9 @@ def check_independent(session: Any, ids: list[int]) -> None:
     beside_other = _run(session, both, np.ones_like(both))[0][0]
     if _differ(run_vectors(session, ids), beside_other):
         raise ExportError(
-            "The vectors that the graph gives a text depend on the other texts of its batch, as with "
-            "BatchNormalization in training mode. Export it again from the model in evaluation mode (`model.eval()`)."
+            "The vectors that the graph gives a text depend on the other texts of its batch, as "
+            "with BatchNormalization in training mode. Export it again from the model in "
+            "evaluation mode (`model.eval()`)."
         )
 
 
@@ -506,7 +608,9 @@ def _end(graph: Any, start: str) -> list[NodeProto]:
 
 
 def _lead_to_end(model: ModelProto, graph: PublishedGraph, num_layers: int) -> str:
-    """Let the nodes after the last layer follow another layer, and return the value of its vectors."""
+    """Let the nodes after the last layer follow another layer, and return the value of its
+    vectors.
+    """
     chosen, last = graph.hidden_states[num_layers], graph.hidden_states[-1]
     if graph.vectors == last:
         return chosen
@@ -516,7 +620,9 @@ def _lead_to_end(model: ModelProto, graph: PublishedGraph, num_layers: int) -> s
 
 
 def _repeat_end(model: ModelProto, graph: PublishedGraph, num_layers: int) -> str:
-    """Repeat the nodes after the last layer for another layer, and return the value of its vectors."""
+    """Repeat the nodes after the last layer for another layer, and return the value of its
+    vectors.
+    """
     last = graph.hidden_states[-1]
     nodes = _end(model.graph, last)
     copies = {output: f"{output}_again" for node in nodes for output in node.output} | {

@@ -1,7 +1,8 @@
-"""Runs a module in a process of its own with limits of CPU time and memory, since its input may come from anybody.
+"""Runs a module in a process of its own with limits of CPU time and memory, since its input may
+come from anybody.
 
-A graph may contain an endless loop, and a tokenizer may lengthen a text without end, in native code that Python cannot
-interrupt.
+A graph may contain an endless loop, and a tokenizer may lengthen a text without end, in native code
+that Python cannot interrupt.
 """
 
 import math
@@ -20,7 +21,9 @@ from bertscore_onnx.errors import BertScoreOnnxError, ExportError, one_line
 from bertscore_onnx_export.model.source import Source, loading
 
 _MEMORY_BYTES, _MEMORY_FACTOR = 1_000_000_000, 6
-"""The memory for a tiny model, eight times what it takes, and the bytes more for each byte of a larger one."""
+"""The memory for a tiny model, eight times what it takes, and the bytes more for each byte of a
+larger one.
+"""
 
 _SECONDS = 4
 """The CPU time of a step for a tiny model: several times what it takes."""
@@ -37,7 +40,9 @@ class _Failure(msgspec.Struct):
 
 
 def run_limited(module: str, folder: Path, *arguments: str) -> list[str]:
-    """Run a module that ends in `end_within_limits` on a folder: return its warnings, or raise its error."""
+    """Run a module that ends in `end_within_limits` on a folder: return its warnings, or raise its
+    error.
+    """
     paths = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
     ended = subprocess.run(  # noqa: S603 -- our own module
         [sys.executable, "-P", "-m", module, str(folder), *arguments],
@@ -52,14 +57,15 @@ def run_limited(module: str, folder: Path, *arguments: str) -> list[str]:
         failure = msgspec.json.decode(ended.stdout, type=_Failure)
     except msgspec.MsgspecError:
         raise ExportError(
-            f"The graph or the tokenizer of {folder} cannot be used: {_cause(ended)}. Download them again, or export "
-            "the model itself with --model."
+            f"The graph or the tokenizer of {folder} cannot be used: {_cause(ended)}. Download "
+            "them again, or export the model itself with --model."
         ) from None
     raise getattr(errors, failure.error)(failure.message)
 
 
 def end_within_limits(work: Callable[[], list[str]], folder: Path, size: int) -> None:
-    """Do work on a folder with a model of this size in bytes, with its memory limited, and end this process.
+    """Do work on a folder with a model of this size in bytes, with its memory limited, and end this
+    process.
 
     The work calls `allow` before each step, and returns warnings.
     """
@@ -69,7 +75,9 @@ def end_within_limits(work: Callable[[], list[str]], folder: Path, size: int) ->
         with loading("graph or the tokenizer", Source(str(folder))):
             warnings = work()
     except BertScoreOnnxError as error:
-        sys.stdout.buffer.write(msgspec.json.encode(_Failure(type(error).__name__, one_line(error))))
+        sys.stdout.buffer.write(
+            msgspec.json.encode(_Failure(type(error).__name__, one_line(error)))
+        )
         sys.exit(1)
     sys.stdout.buffer.write(msgspec.json.encode(warnings))
 
@@ -86,7 +94,9 @@ def _limit(kind: str, limit: int) -> None:
 
     number = getattr(resource, kind)
     _, most = resource.getrlimit(number)
-    resource.setrlimit(number, (limit if most == resource.RLIM_INFINITY else min(limit, most), most))
+    resource.setrlimit(
+        number, (limit if most == resource.RLIM_INFINITY else min(limit, most), most)
+    )
 
 
 def _cause(ended: subprocess.CompletedProcess[bytes]) -> str:
@@ -97,4 +107,6 @@ def _cause(ended: subprocess.CompletedProcess[bytes]) -> str:
         name = signal.Signals(-ended.returncode).name
         return f"they crash ({name}), or need many times the memory of a model of this size"
     lines = ended.stderr.decode(errors="replace").strip().splitlines()
-    return one_line(lines[-1] if lines else f"their process ended with status {ended.returncode}").rstrip(".")
+    return one_line(
+        lines[-1] if lines else f"their process ended with status {ended.returncode}"
+    ).rstrip(".")

@@ -1,4 +1,6 @@
-"""The export of a published graph: write the bundle within limits, verify it, compare it with the model, place it."""
+"""The export of a published graph: write the bundle within limits, verify it, compare it with the
+model, place it.
+"""
 
 import logging
 import warnings
@@ -44,10 +46,11 @@ def export_graph(
     force: bool = False,
     report: Callable[[str], object] = _log.info,
 ) -> Path:
-    """Make a bundle of the graph in a model's folder, with its fast tokenizer, and return the bundle's folder.
+    """Make a bundle of the graph in a model's folder, with its fast tokenizer, and return the
+    bundle's folder.
 
-    Raises an ExportError if the graph has no vectors of tokens or cannot be cut at the layer, or if the bundle fails
-    its verification.
+    Raises an ExportError if the graph has no vectors of tokens or cannot be cut at the layer, or if
+    the bundle fails its verification.
     """
     load_onnxruntime()  # if it is missing, fail before the work
     source = Source(str(folder), name=name)
@@ -72,8 +75,9 @@ def export_graph(
         except ExportError as error:
             if "attention_mask" not in manifest.inputs:
                 raise ExportError(
-                    f"{file} takes no attention_mask, so that nothing shows which tokens it hides, and it cannot be "
-                    f"compared with PyTorch ({error}). Use a graph with this input, or export the model with --model."
+                    f"{file} takes no attention_mask, so that nothing shows which tokens it "
+                    f"hides, and it cannot be compared with PyTorch ({error}). Use a graph with "
+                    "this input, or export the model with --model."
                 ) from error
             report(f"Not comparing with PyTorch: {error}")
             for doubt in doubts:
@@ -83,7 +87,9 @@ def export_graph(
             manifest = compare_with_model(source, staged, manifest, model)
         sealed = write_manifest(staged, manifest)
         license_fields = license_of(source) if license_id is None else {"license": license_id}
-        (staged / CARD).write_text(model_card({"path/to/bundle": sealed}, license_fields), encoding="utf-8")
+        (staged / CARD).write_text(
+            model_card({"path/to/bundle": sealed}, license_fields), encoding="utf-8"
+        )
     return target
 
 
@@ -92,6 +98,6 @@ def _graph_of(folder: Path) -> Path:
         if (folder / place).is_file():
             return folder / place
     raise ExportError(
-        f"{folder} has no {' or '.join(_PLACES)}. Name the folder of a model with a graph, config.json "
-        "and tokenizer.json."
+        f"{folder} has no {' or '.join(_PLACES)}. Name the folder of a model with a graph, "
+        "config.json and tokenizer.json."
     )

@@ -20,7 +20,9 @@ _UNSTATED_LENGTH = 1_000_000
 """Longer maximums count as none (transformers writes 1e30)."""
 
 _FRAMED = ("RemBertTokenizer", "RemBertTokenizerFast")
-"""Classes that put [CLS] and [SEP] around a text even if tokenizer.json does not, as transformers 5 writes it."""
+"""Classes that put [CLS] and [SEP] around a text even if tokenizer.json does not, as transformers 5
+writes it.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +48,14 @@ class PublishedTokenizer:
 
 
 def read_tokenizer(folder: Path, config: PublishedConfig) -> PublishedTokenizer:
-    """Read a tokenizer; raise an ExportError if its file or the roles of its special tokens are missing."""
+    """Read a tokenizer.
+
+    Raise an ExportError if its file or the roles of its special tokens are missing.
+    """
     if not (folder / TOKENIZER_FILE).is_file():
         raise ExportError(
-            f"{folder} has no {TOKENIZER_FILE}, which a graph needs. Copy it there from the model's repository."
+            f"{folder} has no {TOKENIZER_FILE}, which a graph needs. Copy it there from the "
+            "model's repository."
         )
     try:
         file = TokenizerJson(folder / TOKENIZER_FILE)
@@ -59,14 +65,18 @@ def read_tokenizer(folder: Path, config: PublishedConfig) -> PublishedTokenizer:
                 settings = json.loads((folder / name).read_text(encoding="utf-8")) | settings
     except Exception as error:  # the `tokenizers` package raises nothing narrower
         raise ExportError(
-            f"Cannot use the tokenizer of {folder}: {one_line(error).rstrip('.')}. Correct it, or download it again."
+            f"Cannot use the tokenizer of {folder}: {one_line(error).rstrip('.')}. Correct it, or "
+            "download it again."
         ) from error
     tokenizer = file.tokenizer
-    roles = {role: _id_of(tokenizer, settings.get(f"{role}_token")) for role in ("cls", "sep", "pad", "eos", "unk")}
+    roles = {
+        role: _id_of(tokenizer, settings.get(f"{role}_token"))
+        for role in ("cls", "sep", "pad", "eos", "unk")
+    }
     if all(index is None for index in roles.values()):
         raise ExportError(
-            f"{folder} does not say which tokens are special. Copy tokenizer_config.json or special_tokens_map.json "
-            "there from the model's repository."
+            f"{folder} does not say which tokens are special. Copy tokenizer_config.json or "
+            "special_tokens_map.json there from the model's repository."
         )
     if settings.get("tokenizer_class") in _FRAMED and not tokenizer.encode("").ids:
         _frame(tokenizer, settings, roles)
@@ -95,8 +105,8 @@ def _check_ids(tokenizer: PublishedTokenizer, vocab_size: int, folder: Path) -> 
     largest = max([tokenizer.pad_id, *tokenizer.zero_weight_ids, *tokenizer.empty_ids, *of_texts])
     if largest >= vocab_size:
         raise ExportError(
-            f"The tokenizer of {folder} gives the id {largest}, and by config.json the model has ids from 0 to "
-            f"{vocab_size - 1}. Copy both from the model's repository."
+            f"The tokenizer of {folder} gives the id {largest}, and by config.json the model has "
+            f"ids from 0 to {vocab_size - 1}. Copy both from the model's repository."
         )
 
 

@@ -1,4 +1,6 @@
-"""Writes a bundle of a published graph in a process with limits: reads both files, cuts the graph, scores with it."""
+"""Writes a bundle of a published graph in a process with limits: reads both files, cuts the graph,
+scores with it.
+"""
 
 import importlib.metadata
 import sys
@@ -12,7 +14,14 @@ from numpy.typing import NDArray
 
 from bertscore_onnx import __version__
 from bertscore_onnx.bundle import catalogue
-from bertscore_onnx.bundle.manifest import DATA_FILE, FORMAT_VERSION, GRAPH_FILE, GoldenPair, Manifest, write_manifest
+from bertscore_onnx.bundle.manifest import (
+    DATA_FILE,
+    FORMAT_VERSION,
+    GRAPH_FILE,
+    GoldenPair,
+    Manifest,
+    write_manifest,
+)
 from bertscore_onnx.bundle.store import file_digest
 from bertscore_onnx.errors import VerificationError
 from bertscore_onnx.text.spec import TOKENIZER_FILE
@@ -39,14 +48,19 @@ _LARGE = 250_000_000
 """The bytes of weights from which they get a file of their own."""
 
 _TOKEN_BYTES = 1_200
-"""The bytes that a token counts as in the size of a model: reading one of SentencePiece's takes 6 kB of memory."""
+"""The bytes that a token counts as in the size of a model: reading one of SentencePiece's takes 6
+kB of memory.
+"""
 
 
-def write_bundle(folder: Path, file: Path, model_id: str, num_layers: int, output: Path) -> list[str]:
-    """Write the graph in a file up to a layer, the tokenizer beside it and a manifest with the uncut graph's scores.
+def write_bundle(
+    folder: Path, file: Path, model_id: str, num_layers: int, output: Path
+) -> list[str]:
+    """Write the graph in a file up to a layer, the tokenizer beside it and a manifest with the
+    uncut graph's scores.
 
-    Returns a warning if nothing but config.json tells the layer. Raises an ExportError if the graph has no vectors of
-    tokens or cannot be cut at the layer, or if it or the tokenizer is damaged.
+    Returns a warning if nothing but config.json tells the layer. Raises an ExportError if the graph
+    has no vectors of tokens or cannot be cut at the layer, or if it or the tokenizer is damaged.
     """
     config = read_config(folder)
     allow(_size(folder / TOKENIZER_FILE) / 5e6 + _tokens(folder, config) / 50e3)
@@ -57,13 +71,16 @@ def write_bundle(folder: Path, file: Path, model_id: str, num_layers: int, outpu
     _write(cut(graph, num_layers, config.hidden_size), output)
     allow(_size_of_graph(file) / 10e6)
     (output / TOKENIZER_FILE).write_text(tokenizer.content, encoding="utf-8")
-    sealed = write_manifest(output, _manifest(model_id, config, num_layers, graph, tokenizer, output))
-    msgspec.json.decode(msgspec.json.encode(sealed), type=Manifest)  # which checks the bounds of its numbers
+    sealed = write_manifest(
+        output, _manifest(model_id, config, num_layers, graph, tokenizer, output)
+    )
+    # which checks the bounds of its numbers
+    msgspec.json.decode(msgspec.json.encode(sealed), type=Manifest)
     if graph.hidden_states:
         return []
     return [
-        f"The nodes of {file} do not tell its layers apart: only config.json says that its vectors are those of layer "
-        f"{num_layers}."
+        f"The nodes of {file} do not tell its layers apart: only config.json says that its "
+        f"vectors are those of layer {num_layers}."
     ]
 
 
@@ -101,7 +118,10 @@ def _manifest(
         tokenizer_spec=None,
         tokenizer_differences=0,
         baselines={language: [row] for language, row in rows.items()},
-        exported_with={"bertscore-onnx": __version__, **{name: importlib.metadata.version(name) for name in _PACKAGES}},
+        exported_with={
+            "bertscore-onnx": __version__,
+            **{name: importlib.metadata.version(name) for name in _PACKAGES},
+        },
         files={file.name: file_digest(file) for file in sorted(folder.iterdir())},
         padding=not padding_changes(session, text, tokenizer.pad_id),
         golden=[_score(session, tokenizer, *pair) for pair in GOLDEN_PAIRS],
@@ -111,24 +131,30 @@ def _manifest(
     )
 
 
-def _score(session: Any, tokenizer: PublishedTokenizer, candidate: str, reference: str) -> GoldenPair:
+def _score(
+    session: Any, tokenizer: PublishedTokenizer, candidate: str, reference: str
+) -> GoldenPair:
     """Score a golden pair with the uncut graph (Zhang et al., ICLR 2020, section 3)."""
 
     def embed(text: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         ids = tokenizer.ids(text)
         vectors = run_vectors(session, ids)  # (tokens, hidden)
-        weights = np.array([index not in tokenizer.zero_weight_ids for index in ids], np.float32)  # (tokens,)
+        # (tokens,)
+        weights = np.array([index not in tokenizer.zero_weight_ids for index in ids], np.float32)
         return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True), weights / weights.sum()
 
-    (candidate_vectors, candidate_weights), (reference_vectors, reference_weights) = embed(candidate), embed(reference)
+    (candidate_vectors, candidate_weights), (reference_vectors, reference_weights) = (
+        embed(candidate),
+        embed(reference),
+    )
     similarity = candidate_vectors @ reference_vectors.T  # (cand_tokens, ref_tokens)
     precision = float(similarity.max(axis=1) @ candidate_weights)
     recall = float(similarity.max(axis=0) @ reference_weights)
     f1 = 2 * precision * recall / (precision + recall)
     if not np.isfinite(f1):
         raise VerificationError(
-            "The published graph's own scores are undefined: its vectors are zero or overflow, as with an "
-            "attention_mask that is inverted or exchanged with another input."
+            "The published graph's own scores are undefined: its vectors are zero or overflow, "
+            "as with an attention_mask that is inverted or exchanged with another input."
         )
     return GoldenPair(candidate, reference, [precision], [recall], [f1])
 

@@ -10,7 +10,12 @@ from bertscore_onnx.errors import ExportError
 from bertscore_onnx.text.tokenizer import TextTokenizer
 from bertscore_onnx_export.model.source import Source, loading
 from bertscore_onnx_export.tokenizer.load import load_tokenizer
-from bertscore_onnx_export.tokenizer.write import UNSTATED_LENGTH, TokenizerFacts, different_texts, original_ids
+from bertscore_onnx_export.tokenizer.write import (
+    UNSTATED_LENGTH,
+    TokenizerFacts,
+    different_texts,
+    original_ids,
+)
 from bertscore_onnx_export.verify.sample_texts import EDGE_CASE_TEXTS, GOLDEN_PAIRS, PLAIN_TEXTS
 
 EXAMPLES = 5
@@ -21,15 +26,26 @@ _LARGEST_ID = 10_000_000
 
 
 def check_tokenizer(original: PreTrainedTokenizerBase, source: Source, vocab_size: int) -> None:
-    """Raise an ExportError for a damaged vocabulary, which may load and give ids that the model does not have."""
+    """Raise an ExportError for a damaged vocabulary, which may load and give ids that the model
+    does not have.
+    """
     _check_unknown_token(original, source)
     _check_sampling(original, source)
     with loading("tokenizer", source):
-        ids = {index for pair in GOLDEN_PAIRS for text in ("", *pair) for index in original_ids(original, text, None)}
+        ids = {
+            index
+            for pair in GOLDEN_PAIRS
+            for text in ("", *pair)
+            for index in original_ids(original, text, None)
+        }
         special = {*original.all_special_ids}
         zero_weight = {original.cls_token_id, original.sep_token_id} - {None}
         largest = max(original.get_vocab().values(), default=0)
-    unusable = [index for index in (*ids, *zero_weight) if type(index) is not int or not 0 <= index < vocab_size]
+    unusable = [
+        index
+        for index in (*ids, *zero_weight)
+        if type(index) is not int or not 0 <= index < vocab_size
+    ]
     if unusable:
         wrong = f"gives the id {unusable[0]}, but the model has ids from 0 to {vocab_size - 1}"
     elif ids <= special:
@@ -37,12 +53,15 @@ def check_tokenizer(original: PreTrainedTokenizerBase, source: Source, vocab_siz
     elif largest > _LARGEST_ID:
         wrong = f"has the id {largest}; expected at most {_LARGEST_ID}"
     elif not _is_length(original.model_max_length):
-        wrong = f"has {original.model_max_length!r} as model_max_length; expected a whole number of tokens"
+        wrong = (
+            f"has {original.model_max_length!r} as model_max_length; expected a whole number of "
+            "tokens"
+        )
     else:
         return
     raise ExportError(
-        f"The {type(original).__name__} of {source.name_or_path} {wrong}; its files are damaged, or of another model. "
-        f"{source.remedy}"
+        f"The {type(original).__name__} of {source.name_or_path} {wrong}; its files are damaged, "
+        f"or of another model. {source.remedy}"
     )
 
 
@@ -59,9 +78,10 @@ def _check_unknown_token(original: PreTrainedTokenizerBase, source: Source) -> N
         return
     if unknown not in vocab:
         raise ExportError(
-            f"The vocabulary of {source.name_or_path} lacks {unknown!r}, so a word outside the vocabulary would get no "
-            "id. Put that token into it, where it was when the model was trained, or set the right one as `unk_token` "
-            f"in tokenizer_config.json. {source.remedy}"
+            f"The vocabulary of {source.name_or_path} lacks {unknown!r}, so a word outside the "
+            "vocabulary would get no id. Put that token into it, where it was when the model was "
+            "trained, or set the right one as `unk_token` in tokenizer_config.json. "
+            f"{source.remedy}"
         )
 
 
@@ -70,23 +90,34 @@ def _check_sampling(original: PreTrainedTokenizerBase, source: Source) -> None:
     settings = original.init_kwargs.get("sp_model_kwargs") or {}
     if settings.get("enable_sampling") and not original.is_fast:
         raise ExportError(
-            f'The tokenizer of {source.name_or_path} has "enable_sampling" in its sp_model_kwargs, so that the tokens '
-            "of a text are drawn at random in every call. Set it to false in tokenizer_config.json."
+            f'The tokenizer of {source.name_or_path} has "enable_sampling" in its sp_model_kwargs, '
+            "so that the tokens of a text are drawn at random in every call. Set it to false in "
+            "tokenizer_config.json."
         )
 
 
 def _is_length(stated: object) -> bool:
-    """Return whether a tokenizer's maximum is plausible; transformers writes 1e30 for none."""
-    return isinstance(stated, int | float) and (stated >= UNSTATED_LENGTH or (type(stated) is int and stated > 0))
+    """Return whether a tokenizer's maximum is plausible.
+
+    Transformers writes 1e30 for none.
+    """
+    return isinstance(stated, int | float) and (
+        stated >= UNSTATED_LENGTH or (type(stated) is int and stated > 0)
+    )
 
 
-def compare_with_slow(source: Source, facts: TokenizerFacts, folder: Path) -> SlowDifferences | None:
-    """Compare the ids of a bundle in the fast mode with those of the slow tokenizer, bert-score's default.
+def compare_with_slow(
+    source: Source, facts: TokenizerFacts, folder: Path
+) -> SlowDifferences | None:
+    """Compare the ids of a bundle in the fast mode with those of the slow tokenizer, bert-score's
+    default.
 
     Returns None for a model without a slow tokenizer.
     """
     texts = [*PLAIN_TEXTS, *EDGE_CASE_TEXTS]
-    written = TextTokenizer(folder, spec=None, max_length=facts.max_length, empty_ids=facts.empty_ids)
+    written = TextTokenizer(
+        folder, spec=None, max_length=facts.max_length, empty_ids=facts.empty_ids
+    )
     try:
         slow = load_tokenizer(source, "slow")
         with loading("tokenizer", source):

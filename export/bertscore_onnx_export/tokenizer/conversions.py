@@ -1,4 +1,6 @@
-"""The conversion of each slow tokenizer of transformers: one table, and a function for each kind."""
+"""The conversion of each slow tokenizer of transformers: one table, and a function for each
+kind.
+"""
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
@@ -27,10 +29,14 @@ from bertscore_onnx.text.spec import SentencePieceSpec
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """A converted tokenizer without its special tokens, which the tokenizer spec handles alike for all kinds."""
+    """A converted tokenizer without its special tokens, which the tokenizer spec handles alike for
+    all kinds.
+    """
 
     tokenizer: Tokenizer
-    """The content of `tokenizer.slow.json`: it maps a prepared segment to ids, or (SentencePiece) only names them."""
+    """The content of `tokenizer.slow.json`: it maps a prepared segment to ids, or (SentencePiece)
+    only names them.
+    """
 
     pre_tokenizers: list[Normalizer] = field(default_factory=list)
     """The changes to a segment between special tokens."""
@@ -45,7 +51,9 @@ class Converted:
     """The content of `spiece.model`."""
 
     vocab_size: int | None = None
-    """The number of ids of the model, if `tokenizer.slow.json` has more, which then count as unknown."""
+    """The number of ids of the model, if `tokenizer.slow.json` has more, which then count as
+    unknown.
+    """
 
 
 SlowConversion = Callable[[PreTrainedTokenizer], Converted]
@@ -53,9 +61,13 @@ SlowConversion = Callable[[PreTrainedTokenizer], Converted]
 
 
 def without_holes(vocab: Mapping[str, int]) -> dict[str, int]:
-    """Name the ids that a vocabulary skips, which the `tokenizers` package requires; no word begins with a space."""
+    """Name the ids that a vocabulary skips, which the `tokenizers` package requires; no word begins
+    with a space.
+    """
     taken = set(vocab.values())
-    return {f" {index}": index for index in range(max(taken, default=0)) if index not in taken} | dict(vocab)
+    return {
+        f" {index}": index for index in range(max(taken, default=0)) if index not in taken
+    } | dict(vocab)
 
 
 # Plain bytes: ByT5.
@@ -73,9 +85,16 @@ def byt5(slow: PreTrainedTokenizer) -> Converted:
 
 
 def byte_bpe(slow: PreTrainedTokenizer) -> Converted:
-    """Add the space before the first word by a normalizer; BPE's own option adds it after special tokens too."""
-    merges = [pair for pair in sorted(slow.bpe_ranks, key=slow.bpe_ranks.__getitem__) if len(pair) == 2]
-    tokenizer = Tokenizer(models.BPE(without_holes(slow.encoder), merges, unk_token=str(slow.unk_token)))
+    """Add the space before the first word by a normalizer.
+
+    BPE's own option adds it after special tokens too.
+    """
+    merges = [
+        pair for pair in sorted(slow.bpe_ranks, key=slow.bpe_ranks.__getitem__) if len(pair) == 2
+    ]
+    tokenizer = Tokenizer(
+        models.BPE(without_holes(slow.encoder), merges, unk_token=str(slow.unk_token))
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     prefix = takes_prefix_space(slow) or slow.add_prefix_space
     return Converted(tokenizer, normalizers=[PrefixSpace()] if prefix else [])
@@ -91,14 +110,19 @@ def takes_prefix_space(tokenizer: PreTrainedTokenizerBase) -> bool:
 
 
 def sentencepiece(slow: PreTrainedTokenizer) -> Converted:
-    """Copy the model file, which the runtime uses for encoding; `tokenizer.slow.json` names the ids."""
+    """Copy the model file, which the runtime uses for encoding.
+
+    `tokenizer.slow.json` names the ids.
+    """
     return _from_library(slow, slow.sp_model)
 
 
 def cleaned_sentencepiece(slow: PreTrainedTokenizer) -> Converted:
     """Convert ALBERT and XLNet, which clean texts first and split commas from numbers."""
     cleaning = CleanQuotes(
-        collapse_space=slow.remove_space, strip_accents=not slow.keep_accents, lowercase=slow.do_lower_case
+        collapse_space=slow.remove_space,
+        strip_accents=not slow.keep_accents,
+        lowercase=slow.do_lower_case,
     )
     return _from_library(slow, slow.sp_model, [cleaning], split_number_comma=True)
 
@@ -127,7 +151,9 @@ def _from_library(
     split_number_comma: bool = False,
     split_punctuation: bool = False,
 ) -> Converted:
-    ids = slow.convert_tokens_to_ids([processor.id_to_piece(piece) for piece in range(processor.get_piece_size())])
+    ids = slow.convert_tokens_to_ids(
+        [processor.id_to_piece(piece) for piece in range(processor.get_piece_size())]
+    )
     vocab: dict[str, int] = {}
     for index in range(max(ids) + 1):
         vocab.setdefault(slow.convert_ids_to_tokens(index), index)
@@ -135,7 +161,9 @@ def _from_library(
         Tokenizer(models.WordLevel(without_holes(vocab), str(slow.unk_token))),
         list(pre_tokenizers),
         sentencepiece=SentencePieceSpec(
-            id_runs=_runs(ids), split_number_comma=split_number_comma, split_punctuation=split_punctuation
+            id_runs=_runs(ids),
+            split_number_comma=split_number_comma,
+            split_punctuation=split_punctuation,
         ),
         sentencepiece_model=processor.serialized_model_proto(),
     )
@@ -144,11 +172,14 @@ def _from_library(
 def _runs(ids: list[int]) -> list[tuple[int, int]]:
     """Return the index and the id of the first piece of each run of consecutive ids."""
     return [(0, ids[0])] + [
-        (index, second) for index, (first, second) in enumerate(pairwise(ids), 1) if second != first + 1
+        (index, second)
+        for index, (first, second) in enumerate(pairwise(ids), 1)
+        if second != first + 1
     ]
 
 
-# BPE within words, with the last piece of a word marked: BERTweet, small BlenderBot, XLM and FlauBERT.
+# BPE within words, with the last piece of a word marked: BERTweet, small BlenderBot, XLM and
+# FlauBERT.
 
 _END = "</w>"
 
@@ -157,8 +188,8 @@ def bertweet(slow: PreTrainedTokenizer) -> Converted:
     """Convert BERTweet, which splits at white space."""
     if slow.normalization:
         raise ExportError(
-            "BERTweet's rewriting of tweets is not reproduced. Set `normalization` to false in tokenizer_config.json, "
-            "and normalise the texts before they are scored."
+            "BERTweet's rewriting of tweets is not reproduced. Set `normalization` to false in "
+            "tokenizer_config.json, and normalise the texts before they are scored."
         )
     tokenizer, vocab_size = _word_bpe(slow, _with_continuation)
     return Converted(tokenizer, [SeparateWords()], vocab_size=vocab_size)
@@ -191,10 +222,16 @@ def _with_continuation(symbol: str) -> str:
 
 def _word_bpe(slow: PreTrainedTokenizer, name_of: Callable[[str], str]) -> tuple[Tokenizer, int]:
     """Return the BPE and the size of its vocabulary, which may lack some of the symbols."""
-    merges = [pair for pair in sorted(slow.bpe_ranks, key=slow.bpe_ranks.__getitem__) if len(pair) == 2]
-    symbols = dict.fromkeys(symbol for first, second in merges for symbol in (first, second, first + second))
+    merges = [
+        pair for pair in sorted(slow.bpe_ranks, key=slow.bpe_ranks.__getitem__) if len(pair) == 2
+    ]
+    symbols = dict.fromkeys(
+        symbol for first, second in merges for symbol in (first, second, first + second)
+    )
     characters = sorted({character for name in slow.encoder for character in name})
-    symbols |= dict.fromkeys(symbol for character in characters for symbol in (character, character + _END))
+    symbols |= dict.fromkeys(
+        symbol for character in characters for symbol in (character, character + _END)
+    )
     vocab_size = max(slow.encoder.values()) + 1
     vocab = {str(slow.unk_token): slow.convert_tokens_to_ids(slow.unk_token)}
     unlisted = itertools.count(vocab_size)
@@ -202,9 +239,14 @@ def _word_bpe(slow: PreTrainedTokenizer, name_of: Callable[[str], str]) -> tuple
         listed = slow.encoder.get(name_of(symbol))
         vocab[symbol] = next(unlisted) if listed is None else listed
     if len(set(vocab.values())) < len(vocab):
-        raise ExportError("Two pieces of the vocabulary have the same id; it cannot be reproduced in the slow mode.")
+        raise ExportError(
+            "Two pieces of the vocabulary have the same id; it cannot be reproduced in the slow "
+            "mode."
+        )
     tokenizer = Tokenizer(
-        models.BPE(without_holes(vocab), merges, unk_token=str(slow.unk_token), end_of_word_suffix=_END)
+        models.BPE(
+            without_holes(vocab), merges, unk_token=str(slow.unk_token), end_of_word_suffix=_END
+        )
     )
     tokenizer.pre_tokenizer = pre_tokenizers.CharDelimiterSplit(" ")
     return tokenizer, vocab_size
@@ -214,10 +256,15 @@ def _word_bpe(slow: PreTrainedTokenizer, name_of: Callable[[str], str]) -> tuple
 
 
 def wordpiece(slow: PreTrainedTokenizer) -> Converted:
-    """Put only WordPiece itself into `tokenizer.slow.json`; the basic tokenizer before it becomes a pre-tokenizer."""
+    """Put only WordPiece itself into `tokenizer.slow.json`.
+
+    The basic tokenizer before it becomes a pre-tokenizer.
+    """
     pieces = slow.wordpiece_tokenizer
     vocab, longest = without_holes(slow.vocab), pieces.max_input_chars_per_word
-    tokenizer = Tokenizer(models.WordPiece(vocab, unk_token=pieces.unk_token, max_input_chars_per_word=longest))
+    tokenizer = Tokenizer(
+        models.WordPiece(vocab, unk_token=pieces.unk_token, max_input_chars_per_word=longest)
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     if not slow.do_basic_tokenize:
         return Converted(tokenizer)
@@ -230,12 +277,17 @@ def wordpiece(slow: PreTrainedTokenizer) -> Converted:
         never_split=sorted({*slow.all_special_tokens, *basic.never_split}, key=str),
     )
     unknown = sorted({*basic.never_split} - slow.vocab.keys(), key=str)
-    if too_long := [word for word in basic.never_split if word in slow.vocab and len(word) > longest]:
+    if too_long := [
+        word for word in basic.never_split if word in slow.vocab and len(word) > longest
+    ]:
         raise ExportError(
-            f"A word of `never_split`, {too_long[0][:20]!r}…, has more than the {longest} characters that WordPiece "
-            "accepts. Remove it from tokenizer_config.json, or export with `--tokenizer-mode fast`."
+            f"A word of `never_split`, {too_long[0][:20]!r}…, has more than the {longest} "
+            "characters that WordPiece accepts. Remove it from tokenizer_config.json, or export "
+            "with `--tokenizer-mode fast`."
         )
-    return Converted(tokenizer, [basic_tokenize, *([UnknownWords(unknown, pieces.unk_token)] if unknown else [])])
+    return Converted(
+        tokenizer, [basic_tokenize, *([UnknownWords(unknown, pieces.unk_token)] if unknown else [])]
+    )
 
 
 CONVERSIONS: Mapping[str, SlowConversion] = {
@@ -274,7 +326,9 @@ CONVERSIONS: Mapping[str, SlowConversion] = {
     "XLMTokenizer": xlm,
     "XLNetTokenizer": cleaned_sentencepiece,
 }
-"""By the class of the slow tokenizer, which is more specific than a model's type: BERTweet has the type `roberta`."""
+"""By the class of the slow tokenizer, which is more specific than a model's type: BERTweet has the
+type `roberta`.
+"""
 
 
 def convert(slow: PreTrainedTokenizer) -> Converted:
@@ -283,8 +337,8 @@ def convert(slow: PreTrainedTokenizer) -> Converted:
         if ancestor.__name__ in CONVERSIONS:
             return _convert(slow, CONVERSIONS[ancestor.__name__])
     raise ExportError(
-        f"The slow tokenizer {type(slow).__name__} cannot be converted by this version. Export with "
-        "`--tokenizer-mode fast` if it has a fast one."
+        f"The slow tokenizer {type(slow).__name__} cannot be converted by this version. Export "
+        "with `--tokenizer-mode fast` if it has a fast one."
     )
 
 
@@ -292,8 +346,10 @@ def _convert(slow: PreTrainedTokenizer, conversion: SlowConversion) -> Converted
     try:
         return conversion(slow)
     except Exception as error:
-        if type(error) is not Exception:  # the `tokenizers` package raises nothing narrower; other classes are bugs
+        # the `tokenizers` package raises nothing narrower; other classes are bugs
+        if type(error) is not Exception:
             raise
         raise ExportError(
-            f"The vocabulary files of {slow.name_or_path} do not match: {error}. Download or save them again."
+            f"The vocabulary files of {slow.name_or_path} do not match: {error}. Download or save "
+            "them again."
         ) from error

@@ -2,7 +2,12 @@
 
 from pathlib import Path
 
-from transformers import AutoTokenizer, PretrainedConfig, PreTrainedTokenizerBase, PreTrainedTokenizerFast
+from transformers import (
+    AutoTokenizer,
+    PretrainedConfig,
+    PreTrainedTokenizerBase,
+    PreTrainedTokenizerFast,
+)
 from transformers.models.auto.tokenization_auto import get_tokenizer_config
 from transformers.utils import cached_file
 
@@ -23,32 +28,45 @@ _MAY_BE_MISSING = {
 
 
 def load_tokenizer(source: Source, mode: TokenizerMode) -> PreTrainedTokenizerBase:
-    """Load the slow or fast tokenizer of a model; raise an ExportError if it has none or is damaged."""
+    """Load the slow or fast tokenizer of a model.
+
+    Raise an ExportError if it has none or is damaged.
+    """
     with loading("tokenizer", source):
         settings = get_tokenizer_config(source.name_or_path, revision=source.revision)
         refuse_own_code(source, settings, "tokenizer_config.json")
         if mode == "fast":
             _check_file(source)
         if IS_TRANSFORMERS_5:
-            tokenizer = (_load_slow if mode == "slow" else _load_fast)(source, settings.get("tokenizer_class"))
+            tokenizer = (_load_slow if mode == "slow" else _load_fast)(
+                source, settings.get("tokenizer_class")
+            )
         else:
             tokenizer = AutoTokenizer.from_pretrained(
-                source.name_or_path, revision=source.revision, use_fast=mode == "fast", trust_remote_code=False
+                source.name_or_path,
+                revision=source.revision,
+                use_fast=mode == "fast",
+                trust_remote_code=False,
             )
-        if tokenizer is not None and not isinstance(tokenizer, PreTrainedTokenizerBase):  # False in transformers 4
+        # False in transformers 4
+        if tokenizer is not None and not isinstance(tokenizer, PreTrainedTokenizerBase):
             raise ValueError("the SentencePiece model is damaged")
     if tokenizer is None or tokenizer.is_fast != (mode == "fast"):
         other = "slow" if mode == "fast" else "fast"
         raise ExportError(
-            f"{source.name_or_path} has no {mode} tokenizer (or lacks its vocabulary files). Export it with "
-            f"`--tokenizer-mode {other}`."
+            f"{source.name_or_path} has no {mode} tokenizer (or lacks its vocabulary files). "
+            f"Export it with `--tokenizer-mode {other}`."
         )
     return tokenizer
 
 
 def _check_file(source: Source) -> None:
-    """Raise a ValueError if a model's `tokenizer.json` exceeds the budget, which transformers would not notice."""
-    path = cached_file(source.name_or_path, TOKENIZER_FILE, revision=source.revision, **_MAY_BE_MISSING)
+    """Raise a ValueError if a model's `tokenizer.json` exceeds the budget, which transformers would
+    not notice.
+    """
+    path = cached_file(
+        source.name_or_path, TOKENIZER_FILE, revision=source.revision, **_MAY_BE_MISSING
+    )
     if path is None:
         return
     _, budget = check_tokenizer_json(Path(path))
@@ -58,19 +76,25 @@ def _check_file(source: Source) -> None:
 
 
 class _AsInFile(PreTrainedTokenizerFast):  # type: ignore[misc] # transformers is untyped here
-    """What `tokenizer.json` holds. The classes of transformers 5 build another tokenizer from its vocabulary."""
+    """What `tokenizer.json` holds. The classes of transformers 5 build another tokenizer from its
+    vocabulary.
+    """
 
     frames_empty_texts = True
-    """Whether an empty text gets special tokens. In transformers 4 the class without a model of its own adds none."""
+    """Whether an empty text gets special tokens. In transformers 4 the class without a model of its
+    own adds none.
+    """
 
     def build_inputs_with_special_tokens(self, ids: list[int]) -> list[int]:
         return [*self.encode("")] if self.frames_empty_texts else ids
 
 
 def _load_fast(source: Source, named: str | None) -> PreTrainedTokenizerBase | None:
-    """Load a fast tokenizer with transformers 5, with the special tokens of its class in transformers 4.
+    """Load a fast tokenizer with transformers 5, with the special tokens of its class in
+    transformers 4.
 
-    Returns None without `tokenizer.json`: transformers 4 and 5 make different ones of the other files.
+    Returns None without `tokenizer.json`: transformers 4 and 5 make different ones of the other
+    files.
     """
     kind = _class_of(source, named)
     try:
@@ -87,7 +111,10 @@ def _load_fast(source: Source, named: str | None) -> PreTrainedTokenizerBase | N
 
 
 def _load_slow(source: Source, named: str | None) -> PreTrainedTokenizerBase | None:
-    """Load a slow tokenizer with transformers 5; None if there is no such class, or not its files."""
+    """Load a slow tokenizer with transformers 5.
+
+    None if there is no such class, or not its files.
+    """
     kind = _class_of(source, named)
     try:
         return kind and kind.from_pretrained(source.name_or_path, revision=source.revision)
@@ -102,5 +129,7 @@ def _class_of(source: Source, named: str | None) -> type[PreTrainedTokenizerBase
 
     settings = {}
     if named is None:
-        settings, _ = PretrainedConfig.get_config_dict(source.name_or_path, revision=source.revision)
+        settings, _ = PretrainedConfig.get_config_dict(
+            source.name_or_path, revision=source.revision
+        )
     return class_of(named or settings.get("tokenizer_class"), settings.get("model_type", ""))

@@ -1,10 +1,12 @@
-"""The slow tokenizers that transformers 5 no longer has: their vocabularies, special tokens and rules.
+"""The slow tokenizers that transformers 5 no longer has: their vocabularies, special tokens and
+rules.
 
-bert-score uses them by default, so their ids are what a bundle in the slow mode reproduces. Each class has the name,
-the defaults and the attributes of the one in transformers 4, and reads the same files. The files alone are not enough:
-many models have only a vocabulary, and then their special tokens, with flags and ids, are those of the class. The
-classes of transformers 5 have other special tokens, and give other ids for edge cases, so the classes here also
-tokenise: every export compares its tokenizer with them, and counts the texts with other ids.
+bert-score uses them by default, so their ids are what a bundle in the slow mode reproduces. Each
+class has the name, the defaults and the attributes of the one in transformers 4, and reads the same
+files. The files alone are not enough: many models have only a vocabulary, and then their special
+tokens, with flags and ids, are those of the class. The classes of transformers 5 have other special
+tokens, and give other ids for edge cases, so the classes here also tokenise: every export compares
+its tokenizer with them, and counts the texts with other ids.
 """
 
 import json
@@ -49,12 +51,18 @@ _BERT_MASK: _Tokens = {"mask_token": AddedToken("[MASK]", lstrip=True, special=T
 
 
 class _Lowercasing:
-    """Lowercases a text character by character, as transformers 4 did before any class of its own does."""
+    """Lowercases a text character by character, as transformers 4 did before any class of its own
+    does.
+    """
 
     def tokenize(self, text: str, **options: Any) -> list[str]:
         if getattr(self, "do_lower_case", False):
             this: Any = self  # the tokenizer that this is a part of
-            ordinary = [token for token in this.added_tokens_decoder.values() if not token.special and token.normalized]
+            ordinary = [
+                token
+                for token in this.added_tokens_decoder.values()
+                if not token.special and token.normalized
+            ]
             kept = [*this.all_special_tokens, *(token.content for token in ordinary)]
             parts = re.split(f"({'|'.join(map(re.escape, kept))})", text) if kept else [text]
             text = "".join(part if place % 2 else _lower(part) for place, part in enumerate(parts))
@@ -93,8 +101,13 @@ class _Slow(_Lowercasing, PreTrainedTokenizer):  # type: ignore[misc] # as above
 
     def __init__(self, **settings: Any) -> None:
         given = {token.content for token in settings.get("added_tokens_decoder", {}).values()}
-        tokens = {role: _in_role(settings.get(role), default) for role, default in self.special_tokens.items()}
-        extra = settings.pop("additional_special_tokens", None) or settings.pop("extra_special_tokens", None)
+        tokens = {
+            role: _in_role(settings.get(role), default)
+            for role, default in self.special_tokens.items()
+        }
+        extra = settings.pop("additional_special_tokens", None) or settings.pop(
+            "extra_special_tokens", None
+        )
         settings |= tokens | {"extra_special_tokens": self._extra([*map(str, extra or ())])}
         super().__init__(**settings)
         for token in tokens.values():  # the base class adds bare names
@@ -105,7 +118,9 @@ class _Slow(_Lowercasing, PreTrainedTokenizer):  # type: ignore[misc] # as above
         """Return the special tokens without a role, of those in the files."""
         return given or [*self.extra_tokens]
 
-    def build_inputs_with_special_tokens(self, ids: list[int], pair: list[int] | None = None) -> list[int]:
+    def build_inputs_with_special_tokens(
+        self, ids: list[int], pair: list[int] | None = None
+    ) -> list[int]:
         before, after = ([getattr(self, name) for name in side] for side in self.frame)
         return [*before, *ids, *after]
 
@@ -122,9 +137,14 @@ class _WordPiece(_Slow, BertTokenizerLegacy):  # type: ignore[misc] # as above
 
 
 class _ByteBpe(_Slow):
-    vocab_files_names: ClassVar[Mapping[str, str]] = {"vocab_file": "vocab.json", "merges_file": "merges.txt"}
+    vocab_files_names: ClassVar[Mapping[str, str]] = {
+        "vocab_file": "vocab.json",
+        "merges_file": "merges.txt",
+    }
 
-    def __init__(self, vocab_file: str, merges_file: str, *, add_prefix_space: bool = False, **settings: Any) -> None:
+    def __init__(
+        self, vocab_file: str, merges_file: str, *, add_prefix_space: bool = False, **settings: Any
+    ) -> None:
         self.encoder: dict[str, int] = json.loads(Path(vocab_file).read_text(encoding="utf-8"))
         lines = Path(merges_file).read_text(encoding="utf-8").split("\n")[1:-1]
         self.bpe_ranks = {tuple(line.split()): rank for rank, line in enumerate(lines)}
@@ -138,7 +158,11 @@ class _ByteBpe(_Slow):
         return {**self.encoder, **self.added_tokens_encoder}
 
     def prepare_for_tokenization(self, text: str, **options: Any) -> tuple[str, dict[str, Any]]:
-        if options.pop("add_prefix_space", self.add_prefix_space) and text and not text[0].isspace():
+        if (
+            options.pop("add_prefix_space", self.add_prefix_space)
+            and text
+            and not text[0].isspace()
+        ):
             text = " " + text
         return text, options
 
@@ -173,22 +197,34 @@ class _SentencePiece(_Slow):
     def __init__(self, vocab_file: str | None = None, **settings: Any) -> None:
         if vocab_file is None:
             raise TypeError("There is no vocab_file.")
-        self.sp_model = SentencePieceProcessor(model_file=vocab_file, **(settings.get("sp_model_kwargs") or {}))
+        self.sp_model = SentencePieceProcessor(
+            model_file=vocab_file, **(settings.get("sp_model_kwargs") or {})
+        )
         start = len(self.sp_model) + self.offset
         self.fixed = {
-            token: index for index, token in chain(enumerate(self.first_tokens), enumerate(self.last_tokens, start))
+            token: index
+            for index, token in chain(
+                enumerate(self.first_tokens), enumerate(self.last_tokens, start)
+            )
         }
         self._by_id = {index: token for token, index in self.fixed.items()}
-        settings["added_tokens_decoder"] = self._added(settings.get("added_tokens_decoder", {}), settings)
+        settings["added_tokens_decoder"] = self._added(
+            settings.get("added_tokens_decoder", {}), settings
+        )
         super().__init__(**settings)
 
-    def _added(self, given: dict[int, AddedToken], settings: Mapping[str, Any]) -> dict[int, AddedToken]:
+    def _added(
+        self, given: dict[int, AddedToken], settings: Mapping[str, Any]
+    ) -> dict[int, AddedToken]:
         """Return the added tokens, by id: from the files, and from the class."""
         return given
 
     def get_vocab(self) -> dict[str, int]:
         size = len(self.sp_model) + self.offset + len(self.last_tokens)
-        return {**{self.convert_ids_to_tokens(index): index for index in range(size)}, **self.added_tokens_encoder}
+        return {
+            **{self.convert_ids_to_tokens(index): index for index in range(size)},
+            **self.added_tokens_encoder,
+        }
 
     def _tokenize(self, text: str, **options: Any) -> list[str]:
         return list(self.sp_model.encode(text, out_type=str))
@@ -206,7 +242,9 @@ class _SentencePiece(_Slow):
 class _CleanedSentencePiece(_SentencePiece):
     lowercases = False
 
-    def __init__(self, *, remove_space: bool = True, keep_accents: bool = False, **settings: Any) -> None:
+    def __init__(
+        self, *, remove_space: bool = True, keep_accents: bool = False, **settings: Any
+    ) -> None:
         self.do_lower_case = settings.pop("do_lower_case", self.lowercases)
         self.remove_space, self.keep_accents = remove_space, keep_accents
         super().__init__(**settings)
@@ -247,20 +285,33 @@ class DebertaV2Tokenizer(_SentencePiece):
         words = [""]
         for one in text:
             words += [one, ""] if _is_punctuation(one) else [words.pop() + one]
-        return [piece for word in words if word for piece in super(DebertaV2Tokenizer, self)._tokenize(word)]
+        return [
+            piece
+            for word in words
+            if word
+            for piece in super(DebertaV2Tokenizer, self)._tokenize(word)
+        ]
 
 
 class T5Tokenizer(_SentencePiece):
     """With tokens for spans after the pieces, counted backwards."""
 
-    special_tokens: ClassVar[_Tokens] = {"eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
+    special_tokens: ClassVar[_Tokens] = {
+        "eos_token": "</s>",
+        "unk_token": "<unk>",
+        "pad_token": "<pad>",
+    }
 
-    def __init__(self, *, extra_ids: int = 100, legacy: bool | None = None, **settings: Any) -> None:
+    def __init__(
+        self, *, extra_ids: int = 100, legacy: bool | None = None, **settings: Any
+    ) -> None:
         self.legacy = legacy is None or legacy
         self._spans = [f"<extra_id_{place}>" for place in range(extra_ids)]
         super().__init__(**settings)
 
-    def _added(self, given: dict[int, AddedToken], settings: Mapping[str, Any]) -> dict[int, AddedToken]:
+    def _added(
+        self, given: dict[int, AddedToken], settings: Mapping[str, Any]
+    ) -> dict[int, AddedToken]:
         last = len(self.sp_model) + len(self._spans) - 1
         spans = {
             last - place: AddedToken(span, lstrip=True, rstrip=True, special=True, normalized=False)
@@ -271,7 +322,9 @@ class T5Tokenizer(_SentencePiece):
     def _extra(self, given: list[str]) -> list[str]:
         return given if any("<extra_id_" in token for token in given) else [*given, *self._spans]
 
-    def build_inputs_with_special_tokens(self, ids: list[int], pair: list[int] | None = None) -> list[int]:
+    def build_inputs_with_special_tokens(
+        self, ids: list[int], pair: list[int] | None = None
+    ) -> list[int]:
         return [*ids] if ids and ids[-1] == self.eos_token_id else [*ids, self.eos_token_id]
 
 
@@ -286,18 +339,24 @@ class PegasusTokenizer(_SentencePiece):
     }
     frame = ((), ("eos_token_id",))
 
-    def __init__(self, *, offset: int = 103, mask_token_sent: str | None = "<mask_1>", **settings: Any) -> None:
+    def __init__(
+        self, *, offset: int = 103, mask_token_sent: str | None = "<mask_1>", **settings: Any
+    ) -> None:
         named = settings.get("model_specific_special_tokens") or {}
         self.mask_token_sent = named.pop("mask_token_sent", mask_token_sent)
         self.offset = offset
         super().__init__(**settings)
 
-    def _added(self, given: dict[int, AddedToken], settings: Mapping[str, Any]) -> dict[int, AddedToken]:
+    def _added(
+        self, given: dict[int, AddedToken], settings: Mapping[str, Any]
+    ) -> dict[int, AddedToken]:
         roles = {**self.special_tokens, **settings}
         masks = [] if self.mask_token_sent is None else [self.mask_token_sent, roles["mask_token"]]
         unknown = (f"<unk_{place}>" for place in range(2, self.offset))
         tokens = [roles["pad_token"], roles["eos_token"], *masks, *unknown]
-        return given | {index: AddedToken(str(token), special=True) for index, token in enumerate(tokens)}
+        return given | {
+            index: AddedToken(str(token), special=True) for index, token in enumerate(tokens)
+        }
 
     def _extra(self, given: list[str]) -> list[str]:
         masks = [] if self.mask_token_sent is None else [str(self.mask_token_sent)]
@@ -317,8 +376,12 @@ class CamembertTokenizer(_SentencePiece):
     extra_tokens = ("<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED")
     offset = 4
 
-    def _added(self, given: dict[int, AddedToken], settings: Mapping[str, Any]) -> dict[int, AddedToken]:
-        pad, unknown = (settings.get(role) or _ROBERTA_TOKENS[role] for role in ("pad_token", "unk_token"))
+    def _added(
+        self, given: dict[int, AddedToken], settings: Mapping[str, Any]
+    ) -> dict[int, AddedToken]:
+        pad, unknown = (
+            settings.get(role) or _ROBERTA_TOKENS[role] for role in ("pad_token", "unk_token")
+        )
         first = ["<s>NOTUSED", str(pad), "</s>NOTUSED", str(unknown), "<unk>NOTUSED"]
         return given | {index: AddedToken(token, special=True) for index, token in enumerate(first)}
 
@@ -356,7 +419,10 @@ _FAMILIES: Sequence[type[PreTrainedTokenizer]] = (
     ProphetNetTokenizer,
     RoCBertTokenizer,
     XLMTokenizer,
-    *(_row(name, _WordPiece) for name in ("Bert", "ConvBert", "DistilBert", "Electra", "MobileBert", "SqueezeBert")),
+    *(
+        _row(name, _WordPiece)
+        for name in ("Bert", "ConvBert", "DistilBert", "Electra", "MobileBert", "SqueezeBert")
+    ),
     _row("MPNet", _WordPiece, special_tokens={**_ROBERTA_TOKENS, "unk_token": "[UNK]"}),
     *(_row(name, _ByteBpe) for name in ("Roberta", "Bart", "LED", "Longformer")),
     LukeTokenizer,
@@ -371,7 +437,12 @@ _FAMILIES: Sequence[type[PreTrainedTokenizer]] = (
     _row(
         "BigBird",
         _SentencePiece,
-        special_tokens={**_ROBERTA_TOKENS, "sep_token": "[SEP]", "cls_token": "[CLS]", **_BERT_MASK},
+        special_tokens={
+            **_ROBERTA_TOKENS,
+            "sep_token": "[SEP]",
+            "cls_token": "[CLS]",
+            **_BERT_MASK,
+        },
     ),
     _row(
         "RemBert",
@@ -398,7 +469,12 @@ _FAMILIES: Sequence[type[PreTrainedTokenizer]] = (
     PegasusTokenizer,
     CamembertTokenizer,
     _row("XLMRoberta", _Fairseq),
-    _row("MBart", _OfLanguages, last_tokens=(*MBART_CODES, "<mask>"), frame=((), ("eos_token_id", "language_id"))),
+    _row(
+        "MBart",
+        _OfLanguages,
+        last_tokens=(*MBART_CODES, "<mask>"),
+        frame=((), ("eos_token_id", "language_id")),
+    ),
     _row(
         "MBart50",
         _OfLanguages,
@@ -424,11 +500,19 @@ _TYPES = {
 
 
 def class_of(name: str | None, model_type: str) -> type[PreTrainedTokenizer] | None:
-    """Return the class of a slow tokenizer, by the name in a model's files or else by its type; None if it has none."""
+    """Return the class of a slow tokenizer, by the name in a model's files or else by its type;
+    None if it has none.
+    """
     model_type = _TYPES.get(model_type, model_type)
     if name is None and model_type in CONFIG_MAPPING:
         name = f"{CONFIG_MAPPING[model_type].__name__.removesuffix('Config')}Tokenizer"
     name = (name or "").removesuffix("Fast")
-    kind = {family.__name__: family for family in _FAMILIES}.get(name) or getattr(transformers, name, None)
-    is_own = isinstance(kind, type) and issubclass(kind, PreTrainedTokenizer) and kind is not PreTrainedTokenizer
+    kind = {family.__name__: family for family in _FAMILIES}.get(name) or getattr(
+        transformers, name, None
+    )
+    is_own = (
+        isinstance(kind, type)
+        and issubclass(kind, PreTrainedTokenizer)
+        and kind is not PreTrainedTokenizer
+    )
     return kind if is_own else None

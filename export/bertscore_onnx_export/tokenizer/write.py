@@ -1,4 +1,6 @@
-"""Converts a tokenizer of transformers into a file, and a spec for a slow one, that give the same ids."""
+"""Converts a tokenizer of transformers into a file, and a spec for a slow one, that give the same
+ids.
+"""
 
 import json
 import warnings
@@ -35,8 +37,13 @@ class TokenizerFacts:
     """The number of `EDGE_CASE_TEXTS` that get other ids than from the original."""
 
 
-def write_tokenizer(original: PreTrainedTokenizerBase, max_positions: int | None, folder: Path) -> TokenizerFacts:
-    """Write the tokenizer's files into a folder; raise a VerificationError if plain texts get other ids from them."""
+def write_tokenizer(
+    original: PreTrainedTokenizerBase, max_positions: int | None, folder: Path
+) -> TokenizerFacts:
+    """Write the tokenizer's files into a folder.
+
+    Raise a VerificationError if plain texts get other ids from them.
+    """
     spec = None
     if original.is_fast:
         tokenizer = original.backend_tokenizer
@@ -54,8 +61,8 @@ def write_tokenizer(original: PreTrainedTokenizerBase, max_positions: int | None
     written = TextTokenizer(folder, spec=spec, max_length=max_length, empty_ids=empty_ids)
     if different := different_texts(original, written, max_length, PLAIN_TEXTS):
         raise VerificationError(
-            f"The exported tokenizer gives other ids than the {type(original).__name__} of {original.name_or_path} for "
-            f"{different[0]!r}."
+            f"The exported tokenizer gives other ids than the {type(original).__name__} of "
+            f"{original.name_or_path} for {different[0]!r}."
         )
     return TokenizerFacts(
         spec=spec,
@@ -70,18 +77,25 @@ def write_tokenizer(original: PreTrainedTokenizerBase, max_positions: int | None
 def _as_in_memory(tokenizer: Tokenizer) -> str:
     """Return a tokenizer as JSON that cuts added tokens out of a text as the one in memory does.
 
-    If they were added before the normaliser was set (BigBird), that one cuts them out first, whatever it writes.
+    If they were added before the normaliser was set (BigBird), that one cuts them out first,
+    whatever it writes.
     """
     content = tokenizer.to_str(pretty=True)
     read, parts = Tokenizer.from_str(content), json.loads(content)
     probes = {token["content"]: f"a   {token['content']} a" for token in parts["added_tokens"]}
-    wrong = {token for token, probe in probes.items() if read.encode(probe).ids != tokenizer.encode(probe).ids}
+    wrong = {
+        token
+        for token, probe in probes.items()
+        if read.encode(probe).ids != tokenizer.encode(probe).ids
+    }
     for token in parts["added_tokens"]:
         token["normalized"] ^= token["content"] in wrong
     return json.dumps(parts, ensure_ascii=False, indent=2) if wrong else content
 
 
-def original_ids(tokenizer: PreTrainedTokenizerBase, text: str, max_length: int | None) -> list[int]:
+def original_ids(
+    tokenizer: PreTrainedTokenizerBase, text: str, max_length: int | None
+) -> list[int]:
     """Encode a text as bert-score does (`utils.py:sent_encode`)."""
     text = text.strip()
     if not text:
@@ -94,9 +108,14 @@ def original_ids(tokenizer: PreTrainedTokenizerBase, text: str, max_length: int 
 
 
 def different_texts(
-    original: PreTrainedTokenizerBase, written: TextTokenizer, max_length: int | None, texts: Sequence[str]
+    original: PreTrainedTokenizerBase,
+    written: TextTokenizer,
+    max_length: int | None,
+    texts: Sequence[str],
 ) -> list[str]:
-    """Return the texts that get other ids from a bundle's tokenizer than from one of transformers."""
+    """Return the texts that get other ids from a bundle's tokenizer than from one of
+    transformers.
+    """
     return [
         text
         for text, ids in zip(texts, written(texts)[0], strict=True)
@@ -109,7 +128,9 @@ _MARK = -1
 
 
 def _spec_of(slow: PreTrainedTokenizer, converted: Converted) -> TokenizerSpec:
-    """Return the spec of a conversion, with the parts that all kinds of slow tokenizers have in common."""
+    """Return the spec of a conversion, with the parts that all kinds of slow tokenizers have in
+    common.
+    """
     framed = slow.build_inputs_with_special_tokens([_MARK])
     index = framed.index(_MARK)
     prefix_ids, suffix_ids = framed[:index], framed[index + 1 :]
@@ -139,7 +160,11 @@ def _lowercase(slow: PreTrainedTokenizer) -> list[Lowercase]:
     """Return the lowercasing of `PreTrainedTokenizer.tokenize`, if this tokenizer uses it."""
     if not getattr(slow, "do_lower_case", False):
         return []
-    ordinary = [token.content for token in slow.added_tokens_decoder.values() if not token.special and token.normalized]
+    ordinary = [
+        token.content
+        for token in slow.added_tokens_decoder.values()
+        if not token.special and token.normalized
+    ]
     return [Lowercase(never_lower=[*slow.all_special_tokens, *ordinary])]
 
 
@@ -151,6 +176,9 @@ def _ends_once(slow: PreTrainedTokenizer, suffix_ids: list[int]) -> bool:
 
 
 def _max_length(tokenizer: PreTrainedTokenizerBase, max_positions: int | None) -> int | None:
-    """Return the smaller of the tokenizer's bound and the model's; None without both."""
+    """Return the smaller of the tokenizer's bound and the model's.
+
+    None without both.
+    """
     stated = tokenizer.model_max_length if tokenizer.model_max_length < UNSTATED_LENGTH else None
     return min((bound for bound in (stated, max_positions) if bound is not None), default=None)

@@ -1,4 +1,6 @@
-"""Verifies a bundle: the model itself, the runtime and the scoring graph must give the golden pairs the same scores."""
+"""Verifies a bundle: the model itself, the runtime and the scoring graph must give the golden pairs
+the same scores.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,11 +36,12 @@ class LongText:
 
 
 def verify_bundle(folder: Path, long_text: LongText | None = None) -> float:
-    """Return the largest difference between the runtime's scores of a bundle's golden pairs and PyTorch's.
+    """Return the largest difference between the runtime's scores of a bundle's golden pairs and
+    PyTorch's.
 
-    Raises a VerificationError above the tolerance of the bundle's precision, or if the vectors of a long text differ: a
-    trace may have fixed a length, or the runtime may compute distances otherwise. Raises a GraphError if a published
-    graph has other inputs than their names say.
+    Raises a VerificationError above the tolerance of the bundle's precision, or if the vectors of a
+    long text differ: a trace may have fixed a length, or the runtime may compute distances
+    otherwise. Raises a GraphError if a published graph has other inputs than their names say.
     """
     with golden_pipeline(folder, device="cpu") as pipeline:
         precision = pipeline.manifest.precision
@@ -48,18 +51,21 @@ def verify_bundle(folder: Path, long_text: LongText | None = None) -> float:
             difference, tolerance = golden_difference(pipeline), golden_tolerance(pipeline)
         except EncodingError as error:
             raise VerificationError(
-                f"The exported graph gives infinite or undefined vectors in {precision}. The bundle was not kept. fp32 "
-                "has a larger range than fp16, but does not help if the model's weights are damaged."
+                f"The exported graph gives infinite or undefined vectors in {precision}. The "
+                "bundle was not kept. fp32 has a larger range than fp16, but does not help if "
+                "the model's weights are damaged."
             ) from error
         if not difference <= tolerance:
             raise _different(difference, "the golden pairs", tolerance, precision)
         if long_text is not None:
             text, ids = f"a text of {len(long_text.ids)} tokens", np.array([long_text.ids])
             try:
-                vectors = unit_vectors_of(pipeline, ids, np.ones_like(ids))[:, 0]  # (layers, tokens, hidden)
+                # (layers, tokens, hidden)
+                vectors = unit_vectors_of(pipeline, ids, np.ones_like(ids))[:, 0]
             except EncodingError as error:
                 raise VerificationError(
-                    f"The exported graph fails on {text}: {first_line(error).rstrip('.')}. The bundle was not kept."
+                    f"The exported graph fails on {text}: {first_line(error).rstrip('.')}. The "
+                    "bundle was not kept."
                 ) from error
             if precision == "fp32":
                 change, tolerance = float(np.abs(vectors - long_text.vectors).max()), HARMLESS
@@ -70,28 +76,36 @@ def verify_bundle(folder: Path, long_text: LongText | None = None) -> float:
     return difference
 
 
-def _different(difference: float, texts: str, tolerance: float, precision: str) -> VerificationError:
+def _different(
+    difference: float, texts: str, tolerance: float, precision: str
+) -> VerificationError:
     return VerificationError(
-        f"The exported graph differs from the model that it was made of by {difference:.1e} on {texts}; at most "
-        f"{tolerance:.0e} is accepted in {precision}. The bundle was not kept."
+        f"The exported graph differs from the model that it was made of by {difference:.1e} on "
+        f"{texts}; at most {tolerance:.0e} is accepted in {precision}. The bundle was not kept."
     )
 
 
 def verify_scoring_graph(folder: Path) -> float:
-    """Return the largest difference between the scores of the scoring graph and of the runtime for the golden pairs.
+    """Return the largest difference between the scores of the scoring graph and of the runtime for
+    the golden pairs.
 
     Raises a VerificationError above the tolerance of the bundle's precision.
     """
     bundle = open_bundle(folder, verify=True)
     try:
-        difference, tolerance = difference_by_pairs(bundle, device="cpu"), GOLDEN_TOLERANCES[bundle.manifest.precision]
+        difference, tolerance = (
+            difference_by_pairs(bundle, device="cpu"),
+            GOLDEN_TOLERANCES[bundle.manifest.precision],
+        )
     except (EncodingError, GraphError) as error:
         raise VerificationError(
-            f"The scoring graph cannot be used: {error} The bundle was not kept; export without --scoring-graph."
+            f"The scoring graph cannot be used: {error} The bundle was not kept; export without "
+            "--scoring-graph."
         ) from error
     if not difference <= tolerance:
         raise VerificationError(
-            f"The scores of the scoring graph differ from the runtime's by {difference:.1e} on the golden pairs; at "
-            f"most {tolerance:.0e} is accepted. The bundle was not kept; export without --scoring-graph."
+            f"The scores of the scoring graph differ from the runtime's by {difference:.1e} on "
+            f"the golden pairs; at most {tolerance:.0e} is accepted. The bundle was not kept; "
+            "export without --scoring-graph."
         )
     return difference

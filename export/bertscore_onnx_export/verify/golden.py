@@ -19,8 +19,8 @@ Tokenize = Callable[[str, int | None], list[int]]
 """From a text and the most tokens, None for any number, to its ids."""
 
 _MOST_WEIGHTS = 1 << 26
-"""The weights of attention, (heads, tokens, tokens), of the long text: few enough for any memory. With 12 heads they
-are those of 2,364 tokens."""
+"""The weights of attention, (heads, tokens, tokens), of the long text: few enough for any memory.
+With 12 heads they are those of 2,364 tokens."""
 
 
 def score_golden_pairs(
@@ -38,7 +38,10 @@ def score_golden_pairs(
 
 
 def encode_long_text(model: PreTrainedModel, ids_of: Tokenize, max_length: int | None) -> LongText:
-    """Encode a long text with PyTorch; raise a VerificationError if the model itself cannot take it."""
+    """Encode a long text with PyTorch.
+
+    Raise a VerificationError if the model itself cannot take it.
+    """
     heads = getattr(model.config, "num_attention_heads", 16)
     most = min(max_length or _beyond_positions(model.config), math.isqrt(_MOST_WEIGHTS // heads))
     ids = ids_of(" ".join([GOLDEN_PAIRS[0][0]] * most), most)  # at least a token each
@@ -47,8 +50,9 @@ def encode_long_text(model: PreTrainedModel, ids_of: Tokenize, max_length: int |
         vectors = unit_vectors(model, row, torch.ones_like(row))
     except (IndexError, RuntimeError) as error:
         raise VerificationError(
-            f"The model fails in PyTorch on a text of {len(ids)} tokens: {first_line(error).rstrip('.')}. State "
-            "its maximum as model_max_length in tokenizer_config.json."
+            f"The model fails in PyTorch on a text of {len(ids)} tokens: "
+            f"{first_line(error).rstrip('.')}. State its maximum as model_max_length in "
+            "tokenizer_config.json."
         ) from error
     return LongText(ids, vectors.reshape(-1, *vectors.shape[-2:]).numpy())
 
@@ -60,7 +64,10 @@ def _beyond_positions(config: Any) -> int:
 
 
 def _score(
-    model: PreTrainedModel, candidate: Sequence[int], reference: Sequence[int], zero_weight_ids: Sequence[int]
+    model: PreTrainedModel,
+    candidate: Sequence[int],
+    reference: Sequence[int],
+    zero_weight_ids: Sequence[int],
 ) -> Tensor:
     """Return P, R and F of a pair, (3, layers) (Zhang et al., ICLR 2020, section 3)."""
 
@@ -68,16 +75,30 @@ def _score(
         ids = torch.tensor([[*tokens]])
         vectors = unit_vectors(model, ids, torch.ones_like(ids))
         weights = (~torch.isin(ids[0], torch.tensor(zero_weight_ids))).float()  # (tokens,)
-        return vectors.reshape(-1, *vectors.shape[-2:]), weights / weights.sum()  # (layers, tokens, hidden), (tokens,)
+        # (layers, tokens, hidden), (tokens,)
+        return vectors.reshape(-1, *vectors.shape[-2:]), weights / weights.sum()
 
-    (candidate_vectors, candidate_weights), (reference_vectors, reference_weights) = embed(candidate), embed(reference)
-    similarity = candidate_vectors @ reference_vectors.transpose(1, 2)  # (layers, cand_tokens, ref_tokens)
+    (candidate_vectors, candidate_weights), (reference_vectors, reference_weights) = (
+        embed(candidate),
+        embed(reference),
+    )
+    # (layers, cand_tokens, ref_tokens)
+    similarity = candidate_vectors @ reference_vectors.transpose(1, 2)
     precision = similarity.amax(dim=2) @ candidate_weights  # (layers,)
     recall = similarity.amax(dim=1) @ reference_weights  # (layers,)
     return torch.stack([precision, recall, 2 * precision * recall / (precision + recall)])
 
 
 def _undefined(model: PreTrainedModel) -> str:
-    damaged = next((name for name, weight in model.named_parameters() if not weight.isfinite().all()), None)
-    cause = "its vectors are zero or overflow" if damaged is None else f"{damaged} has weights that are not finite"
-    return f"The model's own scores are undefined in PyTorch: {cause}. Download or save the model again."
+    damaged = next(
+        (name for name, weight in model.named_parameters() if not weight.isfinite().all()), None
+    )
+    cause = (
+        "its vectors are zero or overflow"
+        if damaged is None
+        else f"{damaged} has weights that are not finite"
+    )
+    return (
+        f"The model's own scores are undefined in PyTorch: {cause}. Download or save the model "
+        "again."
+    )

@@ -1,16 +1,27 @@
-"""Texts that every export is tested with: plain ones, edge cases, and the golden pairs of the bundle."""
+"""Texts that every export is tested with: plain ones, edge cases, and the golden pairs of the
+bundle.
+"""
 
 GOLDEN_PAIRS: tuple[tuple[str, str], ...] = (
     ("The cat sat on the mat.", "A cat was sitting on the mat."),
-    ("Profits rose by 12 % in the third quarter.", "In the third quarter, earnings were up twelve percent."),
+    (
+        "Profits rose by 12 % in the third quarter.",
+        "In the third quarter, earnings were up twelve percent.",
+    ),
     ("She never agreed to sign the contract.", "She agreed to sign the contract."),
     ("Hello", "Hello"),
-    ("It rained all night, so the river burst its banks by dawn and the road to the village was closed.", "Flooding."),
+    (
+        "It rained all night, so the river burst its banks by dawn and the road to the village "
+        "was closed.",
+        "Flooding.",
+    ),
     ("Der Zug nach Zürich fährt heute später ab.", "Heute hat der Zug nach Zürich Verspätung."),
     ("今日はとても暑いです。", "今天天气很热。"),
     ("Wait -- what?! (see https://example.org/a_b?c=1)", "what?? see http://example.org"),
 )
-"""The candidates and references of the golden scores, of different lengths, languages and meanings."""
+"""The candidates and references of the golden scores, of different lengths, languages and
+meanings.
+"""
 
 PLAIN_TEXTS: tuple[str, ...] = (
     *(text for pair in GOLDEN_PAIRS[:6] for text in pair),
@@ -68,4 +79,6 @@ EDGE_CASE_TEXTS: tuple[str, ...] = (
     "tab\tnew\nline\r\nreturn\rformfeed\x0cvertical\x0b",
     "mixed 漢字kanji and한글hangul",
 )
-"""Texts whose ids are compared with the original tokenizer's; the manifest counts the differences."""
+"""Texts whose ids are compared with the original tokenizer's; the manifest counts the
+differences.
+"""

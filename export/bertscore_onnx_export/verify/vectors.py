@@ -19,7 +19,9 @@ _ADVICE = "Export a model of another type; `bertscore-onnx models` lists those k
 
 
 def unit_vectors(model: PreTrainedModel, ids: Tensor, mask: Tensor) -> Tensor:
-    """Return the unit vectors of ids, (batch, tokens): (batch, tokens, hidden), with a first axis for all layers."""
+    """Return the unit vectors of ids, (batch, tokens): (batch, tokens, hidden), with a first axis
+    for all layers.
+    """
     with torch.no_grad():
         vectors = model(ids, attention_mask=mask).last_hidden_state
     norms = vectors.norm(dim=-1, keepdim=True)
@@ -27,8 +29,11 @@ def unit_vectors(model: PreTrainedModel, ids: Tensor, mask: Tensor) -> Tensor:
 
 
 def sample_ids(model: PreTrainedModel, tokens: int, *, padding: int = 0) -> tuple[Tensor, Tensor]:
-    """Return ids of a number of tokens followed by padding, and their mask, (1, tokens + padding) each."""
-    middle = model.config.vocab_size // 2  # away from special tokens; RoBERTa does not count padding as positions
+    """Return ids of a number of tokens followed by padding, and their mask, (1, tokens + padding)
+    each.
+    """
+    # away from special tokens; RoBERTa does not count padding as positions
+    middle = model.config.vocab_size // 2
     ids = middle + torch.arange(tokens)[None] % 5
     return pad(ids, (0, padding)), pad(torch.ones_like(ids), (0, padding))
 
@@ -45,31 +50,39 @@ def verify_vectors(model: PreTrainedModel, graph: Path, *, padding: bool) -> Non
         feed = {node.name: values[node.name] for node in session.get_inputs()}
         try:
             vectors = torch.from_numpy(session.run(None, feed)[0])  # (batch, tokens, hidden)
-            difference = float((vectors - unit_vectors(model, ids, mask))[..., :tokens, :].abs().max())
-        except Exception as error:  # ONNX Runtime's errors are untyped; different shapes raise RuntimeError
+            difference = float(
+                (vectors - unit_vectors(model, ids, mask))[..., :tokens, :].abs().max()
+            )
+        # ONNX Runtime's errors are untyped; different shapes raise RuntimeError
+        except Exception as error:
             raise VerificationError(
-                f"The graph of a model of the type {model.config.model_type!r} fails on {batch} x {tokens} tokens: "
-                f"{first_line(error).rstrip('.')}. {_ADVICE}"
+                f"The graph of a model of the type {model.config.model_type!r} fails on {batch} x "
+                f"{tokens} tokens: {first_line(error).rstrip('.')}. {_ADVICE}"
             ) from error
         if not difference <= HARMLESS:
             raise VerificationError(
-                f"The graph of a model of the type {model.config.model_type!r} differs from PyTorch by "
-                f"{difference:.1e} on {batch} x {tokens} tokens; at most {HARMLESS:.0e} is accepted. {_ADVICE}"
+                f"The graph of a model of the type {model.config.model_type!r} differs from "
+                f"PyTorch by {difference:.1e} on {batch} x {tokens} tokens; at most "
+                f"{HARMLESS:.0e} is accepted. {_ADVICE}"
             )
 
 
 def verify_inner_layer(model: PreTrainedModel, cut: PreTrainedModel, layer: int) -> None:
-    """Raise a VerificationError if a layer of a model that returns all of them is not what the model cut there returns.
+    """Raise a VerificationError if a layer of a model that returns all of them is not what the
+    model cut there returns.
 
     They differ if a norm follows the last layer, and the model's row does not name it.
     """
     ids, mask = sample_ids(model, 17)
-    difference = float((unit_vectors(model, ids, mask)[layer] - unit_vectors(cut, ids, mask)).abs().max())
+    difference = float(
+        (unit_vectors(model, ids, mask)[layer] - unit_vectors(cut, ids, mask)).abs().max()
+    )
     if not difference <= HARMLESS:
         raise VerificationError(
-            f"Layer {layer} among all layers differs from a model of the type {model.config.model_type!r} cut there by "
-            f"{difference:.1e}, as if a norm followed the last layer; at most {HARMLESS:.0e} is accepted. Export one "
-            "layer with --num-layers, or all layers without that norm with --no-inner-norm."
+            f"Layer {layer} among all layers differs from a model of the type "
+            f"{model.config.model_type!r} cut there by {difference:.1e}, as if a norm followed "
+            f"the last layer; at most {HARMLESS:.0e} is accepted. Export one layer with "
+            "--num-layers, or all layers without that norm with --no-inner-norm."
         )
 
 
@@ -79,8 +92,8 @@ def verify_inner_layer(model: PreTrainedModel, cut: PreTrainedModel, layer: int)
 def max_tokens(model: PreTrainedModel, config: Any, family: Family) -> int | None:
     """Return the most tokens that a model accepts; None if it has no bound.
 
-    For an untested family it is the number in the configuration, if the model runs at that length, or else the number
-    that RoBERTa's way of counting positions leaves.
+    For an untested family it is the number in the configuration, if the model runs at that length,
+    or else the number that RoBERTa's way of counting positions leaves.
     """
     longest = max_positions(config)
     if family.is_tested or longest is None:
@@ -96,5 +109,8 @@ def takes_padding(model: PreTrainedModel, family: Family) -> bool:
     """Return whether padding leaves the vectors of the real tokens unchanged."""
     if family.is_tested:
         return family.padding
-    alone, padded = unit_vectors(model, *sample_ids(model, 9)), unit_vectors(model, *sample_ids(model, 9, padding=7))
+    alone, padded = (
+        unit_vectors(model, *sample_ids(model, 9)),
+        unit_vectors(model, *sample_ids(model, 9, padding=7)),
+    )
     return bool((alone - padded[..., :9, :]).abs().max() < HARMLESS)

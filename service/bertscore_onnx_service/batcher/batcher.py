@@ -19,10 +19,14 @@ from bertscore_onnx_service.batcher.stats import BatcherStats
 from bertscore_onnx_service.batcher.worker import DeadlineKeeper, Worker, count_warnings, probe
 
 BATCH_SHARE = 1 / 120
-"""The share of the deadline that a batch may take: it is how long a small request waits for others."""
+"""The share of the deadline that a batch may take: it is how long a small request waits for
+others.
+"""
 
 MIN_STALL = 30.0
-"""Seconds that a call of the scorer may take, even if `deadline` is shorter, before the worker counts as stalled."""
+"""Seconds that a call of the scorer may take, even if `deadline` is shorter, before the worker
+counts as stalled.
+"""
 
 JOIN_SECONDS = 1.0
 """Seconds that closing waits for each thread."""
@@ -34,11 +38,12 @@ TOKENISERS = 2
 class MicroBatcher(Closeable):
     """Scores the texts of many threads or tasks together, in batches, on one worker thread.
 
-    Each call submits one request, which has its place and its deadline from then on, and is answered as a whole; a
-    large one is scored in several sub-batches, between which smaller ones get their turn. Its scores are those it would
-    get alone, within 1e-5, except with bf16 (OpenVINO): see docs/differences.md. Callbacks of futures run on the
-    batcher's own threads and must not block. In a fork of the process that made it, all but `live`, `ready` and `close`
-    raise a ForkError.
+    Each call submits one request, which has its place and its deadline from then on, and is
+    answered as a whole; a large one is scored in several sub-batches, between which smaller ones
+    get their turn. Its scores are those it would get alone, within 1e-5, except with bf16
+    (OpenVINO): see docs/differences.md. Callbacks of futures run on the batcher's own threads and
+    must not block. In a fork of the process that made it, all but `live`, `ready` and `close` raise
+    a ForkError.
     """
 
     def __init__(
@@ -52,17 +57,18 @@ class MicroBatcher(Closeable):
     ) -> None:
         """Score a probe in the calling thread, and start the threads.
 
-        Args:
-            scorer: the caller closes it, after the batcher.
-            max_batch_tokens: the most tokens in a batch; a larger pair makes a batch of its own. On a slow model a
+        Args: scorer: the caller closes it, after the batcher. max_batch_tokens: the most tokens in
+            a batch; a larger pair makes a batch of its own. On a slow model a
                 batch has fewer: as many as take a 120th of `deadline`, but at least 512.
-            max_delay: how many seconds to wait for more requests. A request to an idle batcher does not wait.
+            max_delay: how many seconds to wait for more requests. A request to an idle batcher does
+                not wait.
             max_queue: the most requests that wait.
-            deadline: how many seconds a request has until its scores, unless its caller sets another deadline.
+            deadline: how many seconds a request has until its scores, unless its caller sets
+                another deadline.
 
-        Raises:
-            InputError: a limit is out of range, or the scorer takes idf weights from the references of each call.
-            BertScoreOnnxError: the scorer cannot score; other errors of its runtime are raised unchanged.
+        Raises: InputError: a limit is out of range, or the scorer takes idf weights from the
+            references of each call. BertScoreOnnxError: the scorer cannot score; other errors of
+            its runtime are raised unchanged.
         """
         check_positive("max_batch_tokens", max_batch_tokens)
         check_positive("max_queue", max_queue)
@@ -70,21 +76,26 @@ class MicroBatcher(Closeable):
         check_seconds("deadline", deadline)
         if scorer.signature.idf == "references":
             raise InputError(
-                "This scorer takes its idf weights from the references of each call, so that scores would depend on "
-                "the other requests of a batch. Give BERTScorer idf_sents, or call compute_idf first."
+                "This scorer takes its idf weights from the references of each call, so that "
+                "scores would depend on the other requests of a batch. Give BERTScorer "
+                "idf_sents, or call compute_idf first."
             )
         probe(scorer)
         scorer.warm_up()
         self._pid = os.getpid()
         self._scorer = scorer
         self._deadline = deadline
-        self._queue = RequestQueue(max_queue, max_delay, BatchSize(max_batch_tokens, deadline * BATCH_SHARE))
+        self._queue = RequestQueue(
+            max_queue, max_delay, BatchSize(max_batch_tokens, deadline * BATCH_SHARE)
+        )
         self._worker = Worker(scorer, self._queue, max(deadline, MIN_STALL))
         self._deadlines = DeadlineKeeper(self._queue)
         self._worker.start()
         self._deadlines.start()
-        self._tokenisers = ThreadPoolExecutor(TOKENISERS, "bertscore-onnx-tokeniser")  # for callers in asyncio
-        atexit.register(self.close)  # a daemon thread inside ONNX Runtime may abort an interpreter that ends
+        # for callers in asyncio
+        self._tokenisers = ThreadPoolExecutor(TOKENISERS, "bertscore-onnx-tokeniser")
+        # a daemon thread inside ONNX Runtime may abort an interpreter that ends
+        atexit.register(self.close)
 
     def submit(
         self,
@@ -95,22 +106,22 @@ class MicroBatcher(Closeable):
         deadline: float | None = None,
         client: Hashable = None,
     ) -> "Future[Scores]":
-        """Submit candidates and references; they are tokenised in the calling thread.
+        """Submit candidates and references.
 
-        Args:
-            cands, refs, contexts: as `BERTScorer.score` takes them.
-            deadline: how many seconds to wait for the scores; None for the batcher's own.
-            client: whose request it is, known by its hash: the client with fewer tokens waiting comes first. None for
+        They are tokenised in the calling thread.
+
+        Args: cands, refs, contexts: as `BERTScorer.score` takes them. deadline: how many seconds to
+            wait for the scores; None for the batcher's own. client: whose request it is, known by
+            its hash: the client with fewer tokens waiting comes first. None for
                 one of its own.
 
-        Returns:
-            A future of the scores. It can be cancelled until the request is being scored. Its error is a DeadlineError,
-            a WorkerError, a ClosedError, or the scorer's error for this request alone.
+        Returns: A future of the scores. It can be cancelled until the request is being scored. Its
+            error is a DeadlineError, a WorkerError, a ClosedError, or the scorer's error for this
+            request alone.
 
-        Raises:
-            InputError: the texts cannot be scored.
-            QueueFullError: as many requests as allowed are waiting; its `retry_after` is the time they take, about.
-            ClosedError: the batcher was closed, or is draining (DrainingError).
+        Raises: InputError: the texts cannot be scored. QueueFullError: as many requests as allowed
+            are waiting; its `retry_after` is the time they take, about. ClosedError: the batcher
+            was closed, or is draining (DrainingError).
         """
         pairs = collect_pairs(cands, refs, contexts)
         return self.submit_pairs(pairs, deadline=deadline, client=client)
@@ -120,8 +131,12 @@ class MicroBatcher(Closeable):
         self.check_capacity()
         return self._tokenise(pairs)
 
-    def submit_pairs(self, pairs: Pairs, *, deadline: float | None = None, client: Hashable = None) -> "Future[Scores]":
-        """Submit pairs that were checked already, and maybe tokenised by this batcher; otherwise as `submit`."""
+    def submit_pairs(
+        self, pairs: Pairs, *, deadline: float | None = None, client: Hashable = None
+    ) -> "Future[Scores]":
+        """Submit pairs that were checked already, and maybe tokenised by this batcher; otherwise as
+        `submit`.
+        """
         return self._submit(pairs, deadline, client, in_thread=False)
 
     async def score(
@@ -133,17 +148,25 @@ class MicroBatcher(Closeable):
         deadline: float | None = None,
         client: Hashable = None,
     ) -> Scores:
-        """Score in asyncio, tokenising in another thread; as `submit`, and cancelling the task cancels the request."""
+        """Score in asyncio, tokenising in another thread.
+
+        As `submit`, and cancelling the task cancels the request.
+        """
         self.check_capacity()  # first, since thousands may be refused at once
         pairs = collect_pairs(cands, refs, contexts)
         return await self.score_pairs(pairs, deadline=deadline, client=client)
 
-    async def score_pairs(self, pairs: Pairs, *, deadline: float | None = None, client: Hashable = None) -> Scores:
+    async def score_pairs(
+        self, pairs: Pairs, *, deadline: float | None = None, client: Hashable = None
+    ) -> Scores:
         """Score in asyncio; as `score`, with pairs as `submit_pairs` takes them."""
         return await asyncio.wrap_future(self._submit(pairs, deadline, client, in_thread=True))
 
     def check_capacity(self) -> None:
-        """Raise the error that `submit` would raise for any request now; it counts as a request that was rejected."""
+        """Raise the error that `submit` would raise for any request now.
+
+        It counts as a request that was rejected.
+        """
         self._check_process()
         self._queue.check_capacity()
 
@@ -156,8 +179,8 @@ class MicroBatcher(Closeable):
     def live(self) -> bool:
         """Whether the worker scores; if it stays False, restart the process.
 
-        It is False while a call of the scorer takes longer than `deadline` and 30 seconds; after the scorer failed at
-        a probe, until it scores again; and once the batcher is closed.
+        It is False while a call of the scorer takes longer than `deadline` and 30 seconds; after
+        the scorer failed at a probe, until it scores again; and once the batcher is closed.
         """
         return os.getpid() == self._pid and self._worker.is_working
 
@@ -167,7 +190,8 @@ class MicroBatcher(Closeable):
         return self._queue.stats()
 
     def drain(self, timeout: float = 30.0) -> bool:
-        """Admit no more, finish all requests, and fail with a ClosedError those that are left after `timeout` seconds.
+        """Admit no more, finish all requests, and fail with a ClosedError those that are left after
+        `timeout` seconds.
 
         Return whether all were finished. It blocks: in asyncio call it with `asyncio.to_thread`.
         """
@@ -176,7 +200,10 @@ class MicroBatcher(Closeable):
         return self._queue.drain(timeout)
 
     def close(self) -> None:
-        """Fail all unanswered requests with a ClosedError, and end the threads; a run in progress ends first."""
+        """Fail all unanswered requests with a ClosedError, and end the threads.
+
+        A run in progress ends first.
+        """
         if os.getpid() != self._pid:
             return
         try:
@@ -193,11 +220,17 @@ class MicroBatcher(Closeable):
     def __reduce__(self) -> str:
         """Refuse to be pickled or copied."""
         raise InputTypeError(
-            "A MicroBatcher cannot be pickled or copied: its threads belong to one process. Make one in each process."
+            "A MicroBatcher cannot be pickled or copied: its threads belong to one process. Make "
+            "one in each process."
         )
 
-    def _submit(self, pairs: Pairs, deadline: float | None, client: Hashable, *, in_thread: bool) -> "Future[Scores]":
-        """Give a request its place in the queue and its deadline, and prepare it; it loses its place on an error."""
+    def _submit(
+        self, pairs: Pairs, deadline: float | None, client: Hashable, *, in_thread: bool
+    ) -> "Future[Scores]":
+        """Give a request its place in the queue and its deadline, and prepare it.
+
+        It loses its place on an error.
+        """
         self._check_process()
         seconds = self._deadline if deadline is None else deadline
         check_seconds("deadline", seconds)
@@ -232,23 +265,35 @@ class MicroBatcher(Closeable):
         return tokenised
 
     def _check_process(self) -> None:
-        # Before any lock is touched: a fork copies locks as they are, and a held lock stays held for ever.
+        # Before any lock is touched: a fork copies locks as they are, and a held lock stays held
+        # for ever.
         if os.getpid() != self._pid:
             raise ForkError(
-                f"This MicroBatcher was made in process {self._pid} and its threads run there; this is the forked "
-                f"process {os.getpid()}. Make scorer and batcher after the fork (gunicorn: without preload), or spawn."
+                f"This MicroBatcher was made in process {self._pid} and its threads run there; "
+                f"this is the forked process {os.getpid()}. Make scorer and batcher after the "
+                "fork (gunicorn: without preload), or spawn."
             )
 
 
 def check_seconds(name: str, seconds: float, *, zero: bool = False) -> None:
-    """Raise an InputError unless a thread can wait that long; endless waits are refused."""
-    if not (isinstance(seconds, Real) and 0 <= seconds <= threading.TIMEOUT_MAX) or (seconds == 0 and not zero):
+    """Raise an InputError unless a thread can wait that long.
+
+    Endless waits are refused.
+    """
+    if not (isinstance(seconds, Real) and 0 <= seconds <= threading.TIMEOUT_MAX) or (
+        seconds == 0 and not zero
+    ):
         least = "0 or more" if zero else "more than 0"
-        raise InputError(f"{name} is {seconds!r}; expected {least} seconds, and at most {threading.TIMEOUT_MAX:.0f}.")
+        raise InputError(
+            f"{name} is {seconds!r}; expected {least} seconds, and at most "
+            f"{threading.TIMEOUT_MAX:.0f}."
+        )
 
 
 def _hash_of(client: Hashable) -> int | None:
-    """Return a number in place of a client, which the worker compares without any code of the caller."""
+    """Return a number in place of a client, which the worker compares without any code of the
+    caller.
+    """
     if client is None:
         return None
     try:

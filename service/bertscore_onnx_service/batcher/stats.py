@@ -33,8 +33,8 @@ def _counter(meaning: str) -> int:
 class BatcherStats:
     """Counts since the batcher was made, all of one moment.
 
-    A request is one call of `submit`. `submitted` is the sum of `completed`, all of `failed`, `cancelled`, `expired`,
-    `waiting` and `in_flight`.
+    A request is one call of `submit`. `submitted` is the sum of `completed`, all of `failed`,
+    `cancelled`, `expired`, `waiting` and `in_flight`.
     """
 
     submitted: int = _counter("Requests admitted.")

@@ -15,7 +15,14 @@ from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.inputs import collect_pairs
 from bertscore_onnx.scoring.text_stats import TextStats
-from bertscore_onnx_service.batcher.queue import Request, RequestQueue, SubBatch, Wakeup, join_batch, split_scores
+from bertscore_onnx_service.batcher.queue import (
+    Request,
+    RequestQueue,
+    SubBatch,
+    Wakeup,
+    join_batch,
+    split_scores,
+)
 
 IDLE_SECONDS = 20.0
 """Time without requests after which memory that only large batches need is released."""
@@ -28,7 +35,8 @@ def probe(scorer: BERTScorer) -> None:
     """Score one pair, or raise the error that prevents it."""
     try:
         scores, _ = scorer.score_pairs(collect_pairs(["a probe"], ["a probe"]))
-    except InputError:  # a table of idf weights may lack these words; it is looked up after the model has run
+    # a table of idf weights may lack these words; it is looked up after the model has run
+    except InputError:
         return
     if not is_finite(scores):
         raise EncodingError(_UNDEFINED)
@@ -51,13 +59,16 @@ class Worker(threading.Thread):
     """A thread that scores batches until the queue is closed."""
 
     def __init__(self, scorer: BERTScorer, queue: RequestQueue, max_seconds: float) -> None:
-        """Set up a worker, which is stalled once a call of the scorer takes longer than `max_seconds`."""
+        """Set up a worker, which is stalled once a call of the scorer takes longer than
+        `max_seconds`.
+        """
         super().__init__(name="bertscore-onnx-worker", daemon=True)
         self._scorer = scorer
         self._queue = queue
         self._max_seconds = max_seconds
         self._called_at = math.inf  # when its current call of the scorer began, if there is one
-        self._is_broken = False  # whether its scorer could not even score a probe, and nothing since
+        # whether its scorer could not even score a probe, and nothing since
+        self._is_broken = False
 
     @property
     def is_working(self) -> bool:
@@ -66,26 +77,36 @@ class Worker(threading.Thread):
         return self.is_alive() and not self._is_broken and not is_stalled
 
     def run(self) -> None:
-        """Score batches; the requests of a batch that cannot be scored get a WorkerError."""
+        """Score batches.
+
+        The requests of a batch that cannot be scored get a WorkerError.
+        """
         while batch := self._next_batch():
             try:
                 self._answer(batch)
-            except BaseException as error:  # SystemExit too: without this thread nothing would be scored
+            # SystemExit too: without this thread nothing would be scored
+            except BaseException as error:
                 self._is_broken = True
                 _log.exception("The worker could not score.")
-                self._queue.fail([sub_batch.request for sub_batch in batch], partial(_worker_error, error))
+                self._queue.fail(
+                    [sub_batch.request for sub_batch in batch], partial(_worker_error, error)
+                )
             self._called_at = math.inf
 
     def _next_batch(self) -> list[SubBatch]:
         batch = self._queue.next_batch(IDLE_SECONDS)
         if batch is None:
-            with suppress(BertScoreOnnxError):  # a scorer that cannot do that fails again when it has to score
+            # a scorer that cannot do that fails again when it has to score
+            with suppress(BertScoreOnnxError):
                 self._scorer.release_memory()
             batch = self._queue.next_batch()
         return batch or []
 
     def _answer(self, batch: Sequence[SubBatch]) -> None:
-        """Score sub-batches together; if that fails, one by one, so that each gets its own error or scores."""
+        """Score sub-batches together.
+
+        If that fails, one by one, so that each gets its own error or scores.
+        """
         self._queue.expire(time.monotonic())
         batch = [sub_batch for sub_batch in batch if sub_batch.request.is_open]
         if not batch:
@@ -122,7 +143,9 @@ class Worker(threading.Thread):
 
 
 def _worker_error(cause: BaseException, request: Request) -> WorkerError:
-    error = WorkerError(f"The worker could not score: {cause!r}. If this lasts, restart the process.")
+    error = WorkerError(
+        f"The worker could not score: {cause!r}. If this lasts, restart the process."
+    )
     error.__cause__ = cause
     return error
 

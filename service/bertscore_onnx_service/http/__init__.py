@@ -1,1 +1,3 @@
-"""The HTTP server, on Starlette and uvicorn: the extra `server`. Only `bertscore-onnx serve` imports it."""
+"""The HTTP server, on Starlette and uvicorn: the extra `server`. Only `bertscore-onnx serve`
+imports it.
+"""

@@ -1,4 +1,7 @@
-"""Admission of requests, decided once before the body is read; reading the body; and the threads that prepare it."""
+"""Admission of requests, decided once before the body is read.
+
+Reading the body; and the threads that prepare it.
+"""
 
 import asyncio
 import time
@@ -20,9 +23,10 @@ T = TypeVar("T")
 class Admission:
     """Admits requests while there is capacity, and none once the server stops.
 
-    `enter` is the one place that decides on a request. Two things are bounded elsewhere, because they are not known at
-    that point: the bytes of a body, which a slot acquires while they arrive, and the queue of the model that the body
-    names; a batcher refuses a body before it tokenises its texts.
+    `enter` is the one place that decides on a request. Two things are bounded elsewhere, because
+    they are not known at that point: the bytes of a body, which a slot acquires while they arrive,
+    and the queue of the model that the body names; a batcher refuses a body before it tokenises its
+    texts.
     """
 
     def __init__(self, limits: Limits, models: Models, worker_pool: "WorkerPool") -> None:
@@ -46,15 +50,17 @@ class Admission:
     def enter(self) -> "Slot":
         """Return a slot for a request, which the caller releases.
 
-        The error is 503 if the server stops, and 429 if no model can queue a request, or as many requests as allowed
-        are being tokenised or are in progress.
+        The error is 503 if the server stops, and 429 if no model can queue a request, or as many
+        requests as allowed are being tokenised or are in progress.
         """
         if self.is_draining:
             raise draining()
         self._models.check_capacity()
         self._worker_pool.check_capacity()
         if self.active >= self._limits.max_requests:
-            raise too_busy(f"{self.active} requests are in progress, as many as are allowed. Try again.", 1.0)
+            raise too_busy(
+                f"{self.active} requests are in progress, as many as are allowed. Try again.", 1.0
+            )
         slot = Slot(self)
         self._slots.add(slot)
         self._idle.clear()
@@ -63,7 +69,9 @@ class Admission:
     def acquire_bytes(self, num_bytes: int) -> None:
         """Count bytes that are kept for a request; 429 if they are too many."""
         if self.num_bytes + num_bytes > self._limits.max_bytes:
-            raise too_busy(f"The requests in progress have {self.num_bytes:,} bytes. Try again.", 1.0)
+            raise too_busy(
+                f"The requests in progress have {self.num_bytes:,} bytes. Try again.", 1.0
+            )
         self.num_bytes += num_bytes
 
     def release(self, slot: "Slot", num_bytes: int) -> None:
@@ -74,7 +82,9 @@ class Admission:
             self._idle.set()
 
     async def drain(self, timeout: float) -> bool:
-        """Admit no more requests, and wait for those in progress; return whether all ended in time.
+        """Admit no more requests, and wait for those in progress.
+
+        Return whether all ended in time.
 
         Those that did not are answered 503 then.
         """
@@ -130,10 +140,17 @@ class Slot:
 
 
 async def read_body(request: Request, limits: Limits) -> bytes:
-    """Return the body of a request, whose slot counts the bytes; raise 408, 413, 415, 429 or ClientGoneError."""
+    """Return the body of a request, whose slot counts the bytes.
+
+    Raise 408, 413, 415, 429 or ClientGoneError.
+    """
     encoding = request.headers.get("content-encoding", "identity")
     if encoding.lower() != "identity":
-        raise ApiError(415, "unsupported_media_type", f"The body is encoded with {encoding!r}; send it as it is.")
+        raise ApiError(
+            415,
+            "unsupported_media_type",
+            f"The body is encoded with {encoding!r}; send it as it is.",
+        )
     slot: Slot = request.scope["slot"]
     declared = request.headers.get("content-length", "")
     counted = int(declared[:20]) if declared.isdecimal() else 0
@@ -161,12 +178,17 @@ async def read_body(request: Request, limits: Limits) -> bytes:
 
 
 def _too_large(limits: Limits) -> ApiError:
-    message = f"The body has more than the {limits.max_body:,} bytes allowed. Send fewer or shorter texts."
+    message = (
+        f"The body has more than the {limits.max_body:,} bytes allowed. Send fewer or shorter "
+        "texts."
+    )
     return ApiError(413, "too_large", message)
 
 
 async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine for a request whose body was read, and cancel it if the client closes its connection."""
+    """Run a coroutine for a request whose body was read, and cancel it if the client closes its
+    connection.
+    """
     working = asyncio.ensure_future(work)
     gone = asyncio.ensure_future(_until_gone(request))
     try:
@@ -186,9 +208,10 @@ async def _until_gone(request: Request) -> None:
         pass
 
 
-# Threads that decode and tokenise what clients send, so that the event loop stays free. A job costs its size in bytes.
-# One thread is left to small jobs, which never wait for large ones. Tiny jobs run in the event loop itself,
-# because a thread switch takes longer, as long as that leaves the loop time for other requests.
+# Threads that decode and tokenise what clients send, so that the event loop stays free. A job costs
+# its size in bytes. One thread is left to small jobs, which never wait for large ones. Tiny jobs
+# run in the event loop itself, because a thread switch takes longer, as long as that leaves the
+# loop time for other requests.
 
 SMALL_BYTES = 65_536
 """The size up to which a job is small: about 0.1 s of work for the slowest tokenizer."""
@@ -215,10 +238,14 @@ class WorkerPool:
     def check_capacity(self) -> None:
         """Raise 429 if as many jobs as allowed are waiting or running."""
         if self._depth >= self._max_depth:
-            raise too_busy(f"{self._depth} requests are being tokenised, as many as are allowed. Try again.", 1.0)
+            raise too_busy(
+                f"{self._depth} requests are being tokenised, as many as are allowed. Try again.",
+                1.0,
+            )
 
     async def run(self, size: int, work: Callable[[], T], until: float) -> T:
-        """Run a job on this many bytes, and raise a DeadlineError if it takes longer than `until` by the loop's clock.
+        """Run a job on this many bytes, and raise a DeadlineError if it takes longer than `until`
+        by the loop's clock.
 
         A job that has begun runs to its end, in a thread unless it is tiny.
         """
@@ -244,7 +271,8 @@ class WorkerPool:
         await self._large.acquire()
         job = self._submit(work)
         job.add_done_callback(lambda _: self._large.release())
-        return await asyncio.shield(job)  # the thread is busy until its end, whether or not the caller has gone
+        # the thread is busy until its end, whether or not the caller has gone
+        return await asyncio.shield(job)
 
     def _has_loop_time(self) -> bool:
         now = time.perf_counter()

@@ -46,6 +46,6 @@ class Limits:
                 raise InputError(f"{name} is {value} seconds; expected more than 0, and finite.")
         if self.max_bytes < self.max_body:
             raise InputError(
-                f"max_bytes is {self.max_bytes} and max_body {self.max_body}: no body of that size could be read. "
-                "Allow as many bytes for all bodies as for one."
+                f"max_bytes is {self.max_bytes} and max_body {self.max_body}: no body of that "
+                "size could be read. Allow as many bytes for all bodies as for one."
             )

@@ -4,7 +4,14 @@ from collections.abc import Iterator
 from dataclasses import fields
 from itertools import accumulate
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    generate_latest,
+)
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -33,7 +40,10 @@ class Metrics:
         """Start to count."""
         self._registry = CollectorRegistry()
         self._requests = Counter(
-            "bertscore_requests", "Requests answered.", ["endpoint", "status"], registry=self._registry
+            "bertscore_requests",
+            "Requests answered.",
+            ["endpoint", "status"],
+            registry=self._registry,
         )
         self._failures = Counter(
             "bertscore_failures",
@@ -41,15 +51,20 @@ class Metrics:
             ["endpoint", "reason"],
             registry=self._registry,
         )
-        self._pairs = Counter("bertscore_candidates", "Candidates scored.", ["model"], registry=self._registry)
+        self._pairs = Counter(
+            "bertscore_candidates", "Candidates scored.", ["model"], registry=self._registry
+        )
         self._stages = Histogram(
             "bertscore_stage_seconds",
-            "Seconds of a request: reading its body; decoding, tokenising and scoring it; and in total.",
+            "Seconds of a request: reading its body; decoding, tokenising and scoring it; and in "
+            "total.",
             ["endpoint", "stage"],
             buckets=_SECONDS,
             registry=self._registry,
         )
-        active = Gauge("bertscore_active_requests", "Requests in progress.", registry=self._registry)
+        active = Gauge(
+            "bertscore_active_requests", "Requests in progress.", registry=self._registry
+        )
         active.set_function(lambda: admission.active)
         self._registry.register(_BatcherCollector(models))
         ProcessCollector(registry=self._registry)
@@ -78,21 +93,33 @@ class _BatcherCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics of all batchers."""
         names = ["model", "idf"]
-        rows = [([model.name, model.idf or ""], model, model.batcher.stats()) for model in self._models]
+        rows = [
+            ([model.name, model.idf or ""], model, model.batcher.stats()) for model in self._models
+        ]
         for field in fields(BatcherStats):
             if "help" in field.metadata:
-                counter = CounterMetricFamily(f"bertscore_batcher_{field.name}", field.metadata["help"], labels=names)
+                counter = CounterMetricFamily(
+                    f"bertscore_batcher_{field.name}", field.metadata["help"], labels=names
+                )
                 for labels, _, stats in rows:
                     counter.add_metric(labels, getattr(stats, field.name))
                 yield counter
-        failed = CounterMetricFamily("bertscore_batcher_failed", "Requests that failed.", labels=[*names, "error"])
+        failed = CounterMetricFamily(
+            "bertscore_batcher_failed", "Requests that failed.", labels=[*names, "error"]
+        )
         waiting = GaugeMetricFamily("bertscore_queue_depth", "Requests waiting.", labels=names)
-        padding = GaugeMetricFamily("bertscore_padding_ratio", "Padding in all tokens so far, 0 to 1.", labels=names)
+        padding = GaugeMetricFamily(
+            "bertscore_padding_ratio", "Padding in all tokens so far, 0 to 1.", labels=names
+        )
         ready = GaugeMetricFamily("bertscore_ready", "Whether a worker is ready.", labels=names)
         waits = HistogramMetricFamily(
-            "bertscore_batcher_wait_seconds", "Seconds that a request waited to be scored.", labels=names
+            "bertscore_batcher_wait_seconds",
+            "Seconds that a request waited to be scored.",
+            labels=names,
         )
-        runs = HistogramMetricFamily("bertscore_batcher_run_seconds", "Seconds that a batch took.", labels=names)
+        runs = HistogramMetricFamily(
+            "bertscore_batcher_run_seconds", "Seconds that a batch took.", labels=names
+        )
         info = InfoMetricFamily("bertscore_model", "What scores.", labels=names)
         for labels, model, stats in rows:
             for error, count in stats.failed.items():
@@ -104,7 +131,10 @@ class _BatcherCollector(Collector):
             for family, durations in ((waits, stats.waits), (runs, stats.runs)):
                 family.add_metric(labels, _buckets(durations), durations.total)
             scorer = model.scorer
-            info.add_metric(labels, {"provider": scorer.provider, "signature": scorer.hash, "version": __version__})
+            info.add_metric(
+                labels,
+                {"provider": scorer.provider, "signature": scorer.hash, "version": __version__},
+            )
         yield from (failed, waiting, padding, waits, runs, ready, info)
 
 

@@ -185,7 +185,7 @@ class Models(Closeable):
             allow_fp32_baseline=settings.get("allow_fp32_baseline", False),
         )
         with BERTScorer(**{**settings, "model_type": bundle.path}) as base:
-            by_idf = {None: make(idf=None, scorer=base.shared())}
+            by_idf: dict[str | None, Model] = {None: make(idf=None, scorer=base.shared())}
             self._models[name] = by_idf  # before all are made, so that a failure closes those made
             for idf, count in idf_tables.items():
                 try:

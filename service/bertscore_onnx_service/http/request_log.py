@@ -60,7 +60,8 @@ class RequestLog:
             "request": self.id,
             "client": (scope.get("client") or ["-"])[0],
             "method": scope["method"],
-            "path": scope["raw_path"].decode("ascii", "backslashreplace"),  # as sent: escaped, without the query
+            # as sent: escaped, without the query
+            "path": scope["raw_path"].decode("ascii", "backslashreplace"),
             "status": self.status,
             "seconds": round(self.seconds, 4),
         }
@@ -68,7 +69,9 @@ class RequestLog:
             fields |= {"model": self.model, "pairs": self.pairs}
         if self.reason:
             fields["reason"] = self.reason
-        _access.info(" ".join(f"{name}={value}" for name, value in fields.items()), extra={"fields": fields})
+        _access.info(
+            " ".join(f"{name}={value}" for name, value in fields.items()), extra={"fields": fields}
+        )
 
 
 def log_of(connection: HTTPConnection) -> RequestLog:
@@ -88,7 +91,9 @@ LEVELS = {
 def configure_logging(form: LogFormat) -> None:
     """Write the log of this package and of uvicorn to standard error, as text or as JSON."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines() if form == "json" else TextLines("%(asctime)s %(levelname)s %(message)s"))
+    handler.setFormatter(
+        JsonLines() if form == "json" else TextLines("%(asctime)s %(levelname)s %(message)s")
+    )
     for name, level in LEVELS.items():
         logger = logging.getLogger(name)
         logger.handlers = [handler]
@@ -97,7 +102,10 @@ def configure_logging(form: LogFormat) -> None:
 
 
 class TextLines(logging.Formatter):
-    """One line for each message, and a traceback below it; control characters are escaped."""
+    """One line for each message, and a traceback below it.
+
+    Control characters are escaped.
+    """
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 -- logging's name
         """Format the message."""
@@ -109,7 +117,9 @@ class TextLines(logging.Formatter):
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object per line: time, level, logger, and the message or the fields of an access line."""
+    """One JSON object per line: time, level, logger, and the message or the fields of an access
+    line.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         """Format a record."""

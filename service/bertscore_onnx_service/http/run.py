@@ -31,7 +31,9 @@ _OTHER_FILES = 64
 """Open files that are not connections."""
 
 _LAST_SECONDS = 2.0
-"""Seconds of the drain time for failing the remaining requests and sending their answers; at most half of it."""
+"""Seconds of the drain time for failing the remaining requests and sending their answers; at most
+half of it.
+"""
 
 _MARGIN_SECONDS = 0.5
 """Seconds after the drain time in which the process may still end by itself."""
@@ -44,10 +46,13 @@ _log = logging.getLogger(__name__)
 
 
 def run(app: Starlette, models: Models, limits: Limits, *, host: str, port: int) -> NoReturn:
-    """Serve until SIGTERM, SIGINT or SIGHUP, drain, and end the process; a second signal ends the drain at once.
+    """Serve until SIGTERM, SIGINT or SIGHUP, drain, and end the process.
 
-    While the server drains it still answers, so that a load balancer learns from `/health/ready` to send no more;
-    requests to score are refused. What has not been scored when the drain time is over fails.
+    A second signal ends the drain at once.
+
+    While the server drains it still answers, so that a load balancer learns from `/health/ready` to
+    send no more; requests to score are refused. What has not been scored when the drain time is
+    over fails.
     """
     listener = listen(host, port)
     _end_after_drain(limits.drain)
@@ -56,10 +61,13 @@ def run(app: Starlette, models: Models, limits: Limits, *, host: str, port: int)
 
 
 def _end_after_drain(seconds: float) -> None:
-    """End the process when the drain time after a signal is over, even if the main thread is inside native code."""
+    """End the process when the drain time after a signal is over, even if the main thread is inside
+    native code.
+    """
     receiver, sender = socket.socketpair()
     sender.setblocking(False)
-    signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)  # Python writes to it when a signal arrives
+    # Python writes to it when a signal arrives
+    signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
 
     def wait_and_end() -> None:
         with receiver, sender:
@@ -71,7 +79,10 @@ def _end_after_drain(seconds: float) -> None:
 
 
 def _end() -> NoReturn:
-    """End without exit handlers, which would wait for threads in native code; log lines are written already."""
+    """End without exit handlers, which would wait for threads in native code.
+
+    Log lines are written already.
+    """
     os._exit(0)
 
 
@@ -102,7 +113,8 @@ async def _run(app: Starlette, models: Models, limits: Limits, listener: socket.
         _log.warning("%d requests were not answered in %g s.", admission.active, seconds)
     await asyncio.to_thread(models.close)
     await _stop_listening(server, listener)
-    until = loop.time() + last / 2  # for the next request of each connection: its answer closes the connection
+    # for the next request of each connection: its answer closes the connection
+    until = loop.time() + last / 2
     while server.server_state.connections and not server.should_exit and loop.time() < until:
         await asyncio.sleep(_LOOK_SECONDS)
     server.should_exit = True
@@ -111,7 +123,9 @@ async def _run(app: Starlette, models: Models, limits: Limits, listener: socket.
 
 
 async def _stop_listening(server: uvicorn.Server, listener: socket.socket) -> None:
-    """Accept the connections that wait, and close the listener at once: the system resets all that wait then."""
+    """Accept the connections that wait, and close the listener at once: the system resets all that
+    wait then.
+    """
     loop, waiting = asyncio.get_running_loop(), []
     with suppress(NotImplementedError, BlockingIOError):  # the former on Windows
         loop.remove_reader(listener)
@@ -139,7 +153,10 @@ def end_at_signals() -> None:
 
 
 def _stop_signals() -> list[signal.Signals]:
-    """Return the signals that stop a server; a hang-up only if it is not ignored, as under nohup."""
+    """Return the signals that stop a server.
+
+    A hang-up only if it is not ignored, as under nohup.
+    """
     signals = [signal.SIGTERM, signal.SIGINT]
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         signals.append(signal.SIGHUP)
@@ -160,11 +177,16 @@ def _raise_file_limit() -> int:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Open the socket to listen on, with any free port for 0; an InputError is raised if that fails."""
+    """Open the socket to listen on, with any free port for 0.
+
+    An InputError is raised if that fails.
+    """
     with ExitStack() as on_failure:
         try:
             # The protocol is named because asyncio sends small answers without delay only if it is.
-            options = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+            options = socket.getaddrinfo(
+                host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
+            )
             family, kind, protocol, _, address = options[0]
             listener = on_failure.enter_context(socket.socket(family, kind, protocol))
             if os.name == "posix":
@@ -173,22 +195,29 @@ def listen(host: str, port: int) -> socket.socket:
             listener.listen(_BACKLOG)
         except OSError as error:
             raise InputError(
-                f"Cannot listen on {host}, port {port} ({error.strerror}). Choose others with --host and --port."
+                f"Cannot listen on {host}, port {port} ({error.strerror}). Choose others with "
+                "--host and --port."
             ) from error
         on_failure.pop_all()
     return listener
 
 
-def make_server(app: Starlette, *, idle_seconds: int = _IDLE_SECONDS, max_files: int = 65_536) -> uvicorn.Server:
-    """Return a uvicorn server; it logs errors only, since the middleware writes the access lines.
+def make_server(
+    app: Starlette, *, idle_seconds: int = _IDLE_SECONDS, max_files: int = 65_536
+) -> uvicorn.Server:
+    """Return a uvicorn server.
 
-    A connection without a request is closed after `idle_seconds`, or at most twice that time; connections beyond what
-    `max_files` open files allow are broken off.
+    It logs errors only, since the middleware writes the access lines.
+
+    A connection without a request is closed after `idle_seconds`, or at most twice that time;
+    connections beyond what `max_files` open files allow are broken off.
     """
-    accepted = min(_BACKLOG, max_files // 8)  # in one turn of the event loop, before they are counted
+    # in one turn of the event loop, before they are counted
+    accepted = min(_BACKLOG, max_files // 8)
     config = _Config(
         app,
-        max_connections=max(max_files - 2 * accepted - _OTHER_FILES, 1),  # as many may be about to be closed
+        # as many may be about to be closed
+        max_connections=max(max_files - 2 * accepted - _OTHER_FILES, 1),
         backlog=accepted,
         timeout_keep_alive=idle_seconds,
         ws="none",
@@ -205,9 +234,10 @@ def make_server(app: Starlette, *, idle_seconds: int = _IDLE_SECONDS, max_files:
 class _Server(uvicorn.Server):
     """A uvicorn server without signal handlers, and with a longer backlog.
 
-    uvicorn raises a signal again after its shutdown, and has no hook before it: reliability case 6 needs answers while
-    the server drains, and exit status 0. With few files uvicorn's `backlog`, which is also the number of connections it
-    accepts at once, is too short for the idle connections of case 11.
+    uvicorn raises a signal again after its shutdown, and has no hook before it: reliability case 6
+    needs answers while the server drains, and exit status 0. With few files uvicorn's `backlog`,
+    which is also the number of connections it accepts at once, is too short for the idle
+    connections of case 11.
     """
 
     @contextlib.contextmanager
@@ -222,12 +252,13 @@ class _Server(uvicorn.Server):
             listener.listen(_BACKLOG)
 
 
-# The bounds on connections that no server has options for, tried with cases 6, 9 and 11 of `make reliability`: uvicorn
-# answers 503 instead of closing idle connections, begins to time one after its first answer, and gives half-closed
-# clients no answer; hypercorn accepts more connections than the system allows. A client could otherwise keep a
-# connection for ever by an incomplete request head, by not receiving a finished answer, or by continuing to send after
-# a refusal; open more connections than the system allows; or block the event loop with a body in chunks of one byte or
-# a head of thousands of lines.
+# The bounds on connections that no server has options for, tried with cases 6, 9 and 11 of `make
+# reliability`: uvicorn answers 503 instead of closing idle connections, begins to time one after
+# its first answer, and gives half-closed clients no answer; hypercorn accepts more connections than
+# the system allows. A client could otherwise keep a connection for ever by an incomplete request
+# head, by not receiving a finished answer, or by continuing to send after a refusal; open more
+# connections than the system allows; or block the event loop with a body in chunks of one byte or a
+# head of thousands of lines.
 
 READ_BYTES = 16_384
 """Bytes that are read from a connection in one turn of the event loop."""
@@ -236,7 +267,9 @@ SEND_BYTES = 131_072
 """Bytes of answers that the system buffers for a client; by default it buffers some megabytes."""
 
 LINGER_SECONDS = 1.0
-"""How long a client may keep sending after its request was refused, so that it receives the answer."""
+"""How long a client may keep sending after its request was refused, so that it receives the
+answer.
+"""
 
 COSTLY_SECONDS = 0.002
 """Several times the cost of reading `READ_BYTES` of an ordinary body."""
@@ -259,16 +292,24 @@ class _Config(uvicorn.Config):
 
 
 class _Connection(H11Protocol):
-    """A connection with bounds; `timeout_keep_alive` applies from its beginning, and not only after an answer."""
+    """A connection with bounds.
+
+    `timeout_keep_alive` applies from its beginning, and not only after an answer.
+    """
 
     config: _Config
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start the checks; if there are too many connections, break off an idle one (case 11)."""
+        """Start the checks.
+
+        If there are too many connections, break off an idle one (case 11).
+        """
         super().connection_made(transport)
         self._has_ended = False
         transport.max_size = READ_BYTES  # type: ignore[attr-defined]
-        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BYTES)
+        transport.get_extra_info("socket").setsockopt(
+            socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BYTES
+        )
         self._next_check = self.loop.call_later(self.timeout_keep_alive, self._check, None)
         connections = self.config.connections
         if len(connections) >= self.config.max_connections:
@@ -295,22 +336,31 @@ class _Connection(H11Protocol):
         return not self.is_idle and not self.cycle.more_body
 
     def data_received(self, data: bytes) -> None:
-        """Read data; if that was costly, let other connections go first (case 11: chunks of one byte)."""
+        """Read data.
+
+        If that was costly, let other connections go first (case 11: chunks of one byte).
+        """
         begun = time.thread_time()
         super().data_received(data)
         cost = time.thread_time() - begun
         if cost > COSTLY_SECONDS and not self.transport.is_closing():
-            self.config.next_costly = max(self.config.next_costly, self.loop.time()) + COSTLY_SHARE * cost
+            self.config.next_costly = (
+                max(self.config.next_costly, self.loop.time()) + COSTLY_SHARE * cost
+            )
             self.transport.pause_reading()
             self.loop.call_at(self.config.next_costly, self._resume_reading)
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """Keep the connection open while a whole request waits for its answer, which the client can still receive."""
+        """Keep the connection open while a whole request waits for its answer, which the client can
+        still receive.
+        """
         self._has_ended = True
         return self._is_waiting
 
     def on_response_complete(self) -> None:
-        """Continue with the next request, or end a connection that still sends the rest of a refused one (case 11)."""
+        """Continue with the next request, or end a connection that still sends the rest of a
+        refused one (case 11).
+        """
         super().on_response_complete()
         if self._has_ended and not self._is_waiting:
             self.transport.close()
@@ -336,7 +386,9 @@ class _Connection(H11Protocol):
             self.transport.abort()
 
     def _check(self, before: object) -> None:
-        """Break off a connection that has had nothing to answer, or has been closing, since the last check."""
+        """Break off a connection that has had nothing to answer, or has been closing, since the
+        last check.
+        """
         now = (self.transport.is_closing(), self.cycle)
         if now == before and (self.is_idle or self.transport.is_closing()):
             self.transport.abort()

@@ -1,4 +1,6 @@
-"""`ScoreBatch` and `CountBatch`: callables that score, or count, one batch of rows after the other in any process."""
+"""`ScoreBatch` and `CountBatch`: callables that score, or count, one batch of rows after the other
+in any process.
+"""
 
 from collections import deque
 from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -35,10 +37,14 @@ if TYPE_CHECKING:
 
 
 MAX_SCORERS = 2
-"""How many models a process keeps, which all callables in it share, and how many with idf weights."""
+"""How many models a process keeps, which all callables in it share, and how many with idf
+weights.
+"""
 
 MAX_IDLE_ROWS = 10_000
-"""How many consecutive rows that cannot be scored are kept before they are yielded without waiting for a score."""
+"""How many consecutive rows that cannot be scored are kept before they are yielded without waiting
+for a score.
+"""
 
 FIRST_ROWS = 16
 """How many rows are scored first to measure the speed; then as many more as before, and so on."""
@@ -51,11 +57,13 @@ _weighted = ScorerCache(MAX_SCORERS)
 
 
 class ScoreBatch:
-    """Scores batches of rows: a callable to give to Ray Data, Spark, Dask, `datasets.map` or pandas.
+    """Scores batches of rows: a callable to give to Ray Data, Spark, Dask, `datasets.map` or
+    pandas.
 
-    It holds settings alone, so that it is pickled and hashed in no time. The scorer is loaded in the process where it
-    is first called, once for all copies of equal settings. In fp32, fp16 and int8 on a CPU the scores of a row have the
-    same bits however rows are cut into batches; docs/differences.md names the exceptions.
+    It holds settings alone, so that it is pickled and hashed in no time. The scorer is loaded in
+    the process where it is first called, once for all copies of equal settings. In fp32, fp16 and
+    int8 on a CPU the scores of a row have the same bits however rows are cut into batches;
+    docs/differences.md names the exceptions.
     """
 
     def __init__(
@@ -71,22 +79,26 @@ class ScoreBatch:
     ) -> None:
         """Check the settings; no bundle is opened yet.
 
-        Args:
-            bundle: a path, a name or `hf://…`, as `BERTScorer` takes it; each process opens it for itself. None for the
+        Args: bundle: a path, a name or `hf://…`, as `BERTScorer` takes it; each process opens it
+            for itself. None for the
                 default model of `lang`.
             candidate: the name of the column of candidates, a text per row.
-            reference: the name of the column of references, a text or a list of texts per row; or several names.
-            context: the name of a column of contexts, a text or a list of sentences per row, as `BERTScorer.score`
-                takes them. The signature names them, even if those of a batch are all blank.
-            names: the names of the columns of precision, recall and F1; with a fourth name, a further column marks rows
-                with a truncated text, and another, `unknown`, has the share of unknown tokens as in `Scores`.
-            errors: how to handle a row with a null, or with something other than texts: "raise" for an InputError
-                with its number, "null" for nulls as its scores and a further column `error` with the reason.
-            settings: arguments of `BERTScorer`. `idf` may not be True without `idf_sents`, since a batch holds a part
-                of the references: give it the `DocumentCounts` of all.
+            reference: the name of the column of references, a text or a list of texts per row; or
+                several names.
+            context: the name of a column of contexts, a text or a list of sentences per row, as
+                `BERTScorer.score` takes them. The signature names them, even if those of a batch
+                are all blank.
+            names: the names of the columns of precision, recall and F1; with a fourth name, a
+                further column marks rows with a truncated text, and another, `unknown`, has the
+                share of unknown tokens as in `Scores`.
+            errors: how to handle a row with a null, or with something other than texts: "raise" for
+                an InputError with its number, "null" for nulls as its scores and a further column
+                `error` with the reason.
+            settings: arguments of `BERTScorer`. `idf` may not be True without `idf_sents`, since a
+                batch holds a part of the references: give it the `DocumentCounts` of all.
 
-        Raises:
-            InputError: there is no such setting, or no such value of `errors`; or `names` are not three or four
+        Raises: InputError: there is no such setting, or no such value of `errors`; or `names` are
+            not three or four
                 different ones.
         """
         check_errors(errors)
@@ -116,25 +128,25 @@ class ScoreBatch:
     def __call__(self, batch: Batch) -> Batch:
         """Score the rows of a batch.
 
-        Args:
-            batch: a dict of columns (numpy arrays or lists), a `pyarrow.Table` or `RecordBatch`, a DataFrame of
+        Args: batch: a dict of columns (numpy arrays or lists), a `pyarrow.Table` or `RecordBatch`,
+            a DataFrame of
                 pandas or polars, or a `datasets.Dataset`.
 
-        Returns:
-            The batch in its form, with further columns: `precision`, `recall` and `f1`, float32, and `best_reference`,
-            the position of the reference with the best F; each a list over the layers with `all_layers`. With
-            `errors="null"` also `error`, which is null where there are scores. A dict then has arrays of objects. The
-            metadata of an Arrow schema gets the signature, under `bertscore_onnx.signature`.
+        Returns: The batch in its form, with further columns: `precision`, `recall` and `f1`,
+            float32, and `best_reference`, the position of the reference with the best F; each a
+            list over the layers with `all_layers`. With `errors="null"` also `error`, which is null
+            where there are scores. A dict then has arrays of objects. The metadata of an Arrow
+            schema gets the signature, under `bertscore_onnx.signature`.
 
-        Raises:
-            InputError: a column is missing, or has the name of a new column; or a row cannot be scored.
-            BertScoreOnnxError: as for `BERTScorer`, at the first call in a process.
+        Raises: InputError: a column is missing, or has the name of a new column; or a row cannot be
+            scored. BertScoreOnnxError: as for `BERTScorer`, at the first call in a process.
         """
         [scored] = self.stream([batch])
         return scored
 
     def stream(self, batches: Iterable[Batch], title: str = "") -> Iterator[Batch]:
-        """Score the rows of many batches, which are read thousands of rows ahead regardless of their size.
+        """Score the rows of many batches, which are read thousands of rows ahead regardless of
+        their size.
 
         Args:
             batches: as for a call.
@@ -143,10 +155,12 @@ class ScoreBatch:
         Yields:
             Each batch as a call returns it. If a row cannot be scored, first the batches before it.
 
-        Raises:
-            InputError, BertScoreOnnxError: as for a call; rows are numbered from 0, from the first batch on.
+        Raises: InputError, BertScoreOnnxError: as for a call; rows are numbered from 0, from the
+            first batch on.
         """
-        reader = RowReader(self._candidate, self._reference, self._errors, title, context=self._context)
+        reader = RowReader(
+            self._candidate, self._reference, self._errors, title, context=self._context
+        )
 
         def read() -> Iterator[tuple[BatchAdapter, Rows]]:
             for batch in batches:
@@ -218,10 +232,16 @@ class ScoreBatch:
 
     def __repr__(self) -> str:
         """Name the bundle and the settings."""
-        arguments: dict[str, Any] = {"candidate": self._candidate, "reference": self._reference, "errors": self._errors}
+        arguments: dict[str, Any] = {
+            "candidate": self._candidate,
+            "reference": self._reference,
+            "errors": self._errors,
+        }
         arguments |= {"context": self._context} if self._context is not None else {}
         arguments |= {"names": self._names} if self._names != SCORE_NAMES else {}
-        named = ", ".join(f"{name}={value!r}" for name, value in (arguments | self._settings).items())
+        named = ", ".join(
+            f"{name}={value!r}" for name, value in (arguments | self._settings).items()
+        )
         return f"ScoreBatch({self._bundle!r}, {named})"
 
     def _key(self) -> Hashable:
@@ -229,10 +249,16 @@ class ScoreBatch:
         return self._bundle, *columns, key_of(self._settings)
 
     def _scorer(self) -> BERTScorer:
-        """Return a scorer of the model that this process keeps, which all idf weights share; the caller closes it."""
+        """Return a scorer of the model that this process keeps, which all idf weights share; the
+        caller closes it.
+        """
         settings = cast(ScorerSettings, {**self._settings, "model_type": self._bundle})
-        weights = {name: value for name, value in self._settings.items() if name in ("idf", "idf_sents")}
-        unweighted = cast(ScorerSettings, {name: value for name, value in settings.items() if name not in weights})
+        weights = {
+            name: value for name, value in self._settings.items() if name in ("idf", "idf_sents")
+        }
+        unweighted = cast(
+            ScorerSettings, {name: value for name, value in settings.items() if name not in weights}
+        )
         scorer = _models.get(unweighted)
         if weights.get("idf", False) is False and weights.get("idf_sents") is None:
             return scorer
@@ -247,12 +273,15 @@ def description_of(score_batch: ScoreBatch) -> tuple[str, str]:
 
 
 def rows_per_second(score_batch: ScoreBatch, pairs: Iterator[TextsOfRow]) -> float:
-    """Score first pairs for about a second, and return how many were scored in one; 0 if there are none."""
+    """Score first pairs for about a second, and return how many were scored in one; 0 if there are
+    none.
+    """
     number, seconds = 0, 0.0
     with score_batch._scorer() as scorer:
         while seconds < MEASURED_SECONDS and (sample := [*islice(pairs, number + FIRST_ROWS)]):
             begun = monotonic()
-            for _ in islice(scorer.stream(sample), len(sample)):  # not to its end, with the warnings of all rows
+            # not to its end, with the warnings of all rows
+            for _ in islice(scorer.stream(sample), len(sample)):
                 pass
             seconds += monotonic() - begun
             number += len(sample)
@@ -260,14 +289,24 @@ def rows_per_second(score_batch: ScoreBatch, pairs: Iterator[TextsOfRow]) -> flo
 
 
 def uses_contexts(score_batch: ScoreBatch, batches: Iterable[Batch]) -> bool:
-    """Return whether a row that can be scored has a context that is not blank; batches are read up to that one."""
-    reader = RowReader(score_batch._candidate, score_batch._reference, "null", context=score_batch._context)
-    rows = (reader.read(*map(adapter.values, reader.find(adapter.names))) for adapter in map(adapt, batches))
+    """Return whether a row that can be scored has a context that is not blank.
+
+    Batches are read up to that one.
+    """
+    reader = RowReader(
+        score_batch._candidate, score_batch._reference, "null", context=score_batch._context
+    )
+    rows = (
+        reader.read(*map(adapter.values, reader.find(adapter.names)))
+        for adapter in map(adapt, batches)
+    )
     return are_in_context(candidate for of_batch in rows for candidate, _ in of_batch.pairs)
 
 
 class CountBatch:
-    """Counts in how many references each token occurs: like `ScoreBatch`, a callable to give to an engine."""
+    """Counts in how many references each token occurs: like `ScoreBatch`, a callable to give to an
+    engine.
+    """
 
     def __init__(
         self,
@@ -279,12 +318,12 @@ class CountBatch:
     ) -> None:
         """Check the settings; no bundle is opened yet.
 
-        Args:
-            bundle: as for `ScoreBatch`; the model is not loaded.
-            reference: the name of the column of references, a text or a list of texts per row.
-            errors: how to handle a row that holds something else: "raise" for an InputError with its number, "null"
+        Args: bundle: as for `ScoreBatch`; the model is not loaded. reference: the name of the
+            column of references, a text or a list of texts per row. errors: how to handle a row
+            that holds something else: "raise" for an InputError with its number, "null"
                 to leave it out.
-            settings: arguments of `BERTScorer` that decide which bundle is opened, and where texts are truncated.
+            settings: arguments of `BERTScorer` that decide which bundle is opened, and where texts
+                are truncated.
 
         Raises:
             InputError: there is no such setting, or no such value of `errors`.
@@ -295,7 +334,8 @@ class CountBatch:
         self._settings = checked_settings(settings, TokenizerSettings)
 
     def __call__(self, batch: Batch) -> "pyarrow.Table":
-        """Count the references of a batch as rows of `DocumentCounts.to_arrow`: sum them by tokenization and token.
+        """Count the references of a batch as rows of `DocumentCounts.to_arrow`: sum them by
+        tokenization and token.
 
         Raises:
             InputError: the column is missing; or a row cannot be counted, and `errors` is "raise".
@@ -304,7 +344,10 @@ class CountBatch:
         return self.count(batch).to_arrow()
 
     def count(self, batch: Batch) -> DocumentCounts:
-        """Count the references of a batch, in any form that `ScoreBatch` takes; errors are as of a call."""
+        """Count the references of a batch, in any form that `ScoreBatch` takes.
+
+        Errors are as of a call.
+        """
         return self.total([batch])
 
     def total(self, batches: Iterable[Batch], title: str = "") -> DocumentCounts:
@@ -331,7 +374,10 @@ class CountBatch:
 
 
 def attempt(score_batch: ScoreBatch) -> tuple[str, str]:
-    """Load the scorer in this process; return its signature after an empty string, or the error's class and message."""
+    """Load the scorer in this process.
+
+    Return its signature after an empty string, or the error's class and message.
+    """
     try:
         return "", str(score_batch.signature)
     except BertScoreOnnxError as error:

@@ -1,8 +1,9 @@
 """`score_files()`: scores the rows of many files, in parts, and resumes where an earlier run ended.
 
-A folder has the manifest of the job, which is written before the first part, and a Parquet file for each part:
-consecutive rows of one input with their scores. A part has a temporary name until it is complete and on the disk; the
-digest in its footer covers every byte of it, and the names of the part and of the job.
+A folder has the manifest of the job, which is written before the first part, and a Parquet file for
+each part: consecutive rows of one input with their scores. A part has a temporary name until it is
+complete and on the disk; the digest in its footer covers every byte of it, and the names of the
+part and of the job.
 """
 
 import hashlib
@@ -25,7 +26,14 @@ import msgspec
 
 from bertscore_onnx.bundle.store import default_model
 from bertscore_onnx.errors import InputError, check_installed, json_fault
-from bertscore_onnx.files import open_new, open_regular, put_in_place, read_regular, replace_whole, write_errors
+from bertscore_onnx.files import (
+    open_new,
+    open_regular,
+    put_in_place,
+    read_regular,
+    replace_whole,
+    write_errors,
+)
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scoring.inputs import check_positive
 from bertscore_onnx.scoring.progress import progress_bar
@@ -33,7 +41,12 @@ from bertscore_onnx.settings import ScorerSettings, counts_first, of_tokenizer
 from bertscore_onnx.tables.batches import BatchAdapter, adapt
 from bertscore_onnx.tables.columns import SCORE_NAMES, Errors, RowReader, Rows, read_references
 from bertscore_onnx.text.texts import are_in_context
-from bertscore_onnx_service.jobs.batches import CountBatch, ScoreBatch, description_of, rows_per_second
+from bertscore_onnx_service.jobs.batches import (
+    CountBatch,
+    ScoreBatch,
+    description_of,
+    rows_per_second,
+)
 from bertscore_onnx_service.jobs.inputs import (
     InputTable,
     RawBatch,
@@ -52,26 +65,34 @@ if TYPE_CHECKING:
 __all__ = ["JobResult", "score_files"]
 
 PART_SECONDS = 45
-"""About how long a part takes, unless its number of rows is given; a job that is killed loses one at most."""
+"""About how long a part takes, unless its number of rows is given; a job that is killed loses one
+at most.
+"""
 
 BATCH_ROWS = 32
 """The most rows between two steps of the progress bar."""
 
 CHUNK_ROWS, CHUNK_SECONDS = 128, (2.0, 8.0)
-"""How many rows are scored at a time on a CPU, within these times: fewer rows of a slow model cost padding. A GPU would
-be slowed down, and has scores soon."""
+"""How many rows are scored at a time on a CPU, within these times: fewer rows of a slow model cost
+padding. A GPU would be slowed down, and has scores soon."""
 
 ROW_GROUP_BYTES = 64_000_000
-"""About how large a row group becomes in memory before it is written; most parts are smaller and have one."""
+"""About how large a row group becomes in memory before it is written; most parts are smaller and
+have one.
+"""
 
 READERS = 8
 """How many files are read at a time; if they are on remote storage, that is mostly waiting."""
 
 TRUNCATED = "bertscore_onnx.truncated"
-"""The name of the column of whether a text was truncated where it is only counted, and not written."""
+"""The name of the column of whether a text was truncated where it is only counted, and not
+written.
+"""
 
 NOT_WRITTEN = slice(len(SCORE_NAMES), len(SCORE_NAMES) + 2)
-"""The positions of this column, and of the column of unknown tokens behind it, among the columns of scores."""
+"""The positions of this column, and of the column of unknown tokens behind it, among the columns of
+scores.
+"""
 
 _log = logging.getLogger(__name__)
 
@@ -119,38 +140,44 @@ def score_files(
     verbose: bool | None = False,
     **settings: Unpack[ScorerSettings],
 ) -> JobResult:
-    """Score the rows of files into Parquet files, and describe the job beside them, in `_manifest.json`.
+    """Score the rows of files into Parquet files, and describe the job beside them, in
+    `_manifest.json`.
 
-    All inputs are inspected before anything is scored. Each part of the output, `part-FFFFF-PPPPP.parquet` for the file
-    and the part of it, is complete or does not exist. Called again after any interruption, the job scores only the
-    missing parts, and those with any byte that has changed; in precisions other than bf16 they become the same bytes as
-    without an interruption. If an input changes while the job runs, the job fails.
+    All inputs are inspected before anything is scored. Each part of the output,
+    `part-FFFFF-PPPPP.parquet` for the file and the part of it, is complete or does not exist.
+    Called again after any interruption, the job scores only the missing parts, and those with any
+    byte that has changed; in precisions other than bf16 they become the same bytes as without an
+    interruption. If an input changes while the job runs, the job fails.
 
-    Args:
-        inputs: Parquet, JSON lines, CSV and TSV files, the last three also compressed with gzip; patterns, or folders.
-        output: a folder, empty or new, or of the same job.
-        bundle: as for `BERTScorer`.
-        candidate: the column of candidates, a text per row; None for the one with a usual name, such as `candidate`.
-        reference: the column of references, a text or a list of texts per row, or several; None for the one with a
+    Args: inputs: Parquet, JSON lines, CSV and TSV files, the last three also compressed with gzip;
+        patterns, or folders. output: a folder, empty or new, or of the same job. bundle: as for
+        `BERTScorer`. candidate: the column of candidates, a text per row; None for the one with a
+        usual name, such as `candidate`. reference: the column of references, a text or a list of
+        texts per row, or several; None for the one with a
             usual name, such as `references`.
-        context: a column of contexts, a text or a list of sentences per row, as `BERTScorer.score` takes them.
+        context: a column of contexts, a text or a list of sentences per row, as `BERTScorer.score`
+            takes them.
         columns: the columns of the inputs to keep beside the scores; None for all.
-        names: the names of the columns of precision, recall and F1; with a fourth name, a further column marks rows
-            with a truncated text, and another, `unknown`, has the share of unknown tokens as in `Scores`.
-        errors: how to handle a row that cannot be scored: "raise" for an InputError with its file and number, "null"
-            for nulls as its scores and a further column `error` with the reason.
-        part_rows: the rows of a part; None for the number that the manifest of an earlier run has, or else as many as
-            take about a minute, by the time that the first rows take.
-        has_header, has_quotes: whether CSV and TSV have names in the first line, and fields in double quotes.
-        delimiter: the character between their fields; None for a tab in TSV, and in CSV for a comma, a semicolon or a
-            tab, as the header shows.
-        verbose: show progress on standard error; None to show it on a terminal only, if it takes long.
-        settings: those of `BERTScorer`, for one layer. With `idf=True` all references are counted first, so that
-            weights are those of the whole.
+        names: the names of the columns of precision, recall and F1; with a fourth name, a further
+            column marks rows with a truncated text, and another, `unknown`, has the share of
+            unknown tokens as in `Scores`.
+        errors: how to handle a row that cannot be scored: "raise" for an InputError with its file
+            and number, "null" for nulls as its scores and a further column `error` with the reason.
+        part_rows: the rows of a part; None for the number that the manifest of an earlier run has,
+            or else as many as take about a minute, by the time that the first rows take.
+        has_header, has_quotes: whether CSV and TSV have names in the first line, and fields in
+            double quotes.
+        delimiter: the character between their fields; None for a tab in TSV, and in CSV for a
+            comma, a semicolon or a tab, as the header shows.
+        verbose: show progress on standard error; None to show it on a terminal only, if it takes
+            long.
+        settings: those of `BERTScorer`, for one layer. With `idf=True` all references are counted
+            first, so that weights are those of the whole.
 
-    Raises:
-        InputError: an input is missing or damaged, lacks a column, or has changed since the job began; a row cannot be
-            scored; the folder holds the scores of another job, or cannot be written to. Parts that were complete stay.
+    Raises: InputError: an input is missing or damaged, lacks a column, or has changed since the job
+        began; a row cannot be
+            scored; the folder holds the scores of another job, or cannot be written to. Parts that
+        were complete stay.
         MissingExtraError: pyarrow is not installed.
         BertScoreOnnxError: as for `BERTScorer`.
     """
@@ -171,9 +198,15 @@ def score_files(
         has_quotes=has_quotes,
         delimiter=delimiter,
     )
-    files = find_inputs([fspath(inputs)] if isinstance(inputs, str | PathLike) else [fspath(name) for name in inputs])
+    files = find_inputs(
+        [fspath(inputs)]
+        if isinstance(inputs, str | PathLike)
+        else [fspath(name) for name in inputs]
+    )
     model = default_model() if bundle is None else fspath(bundle)
-    return _score_files(files, Path(os.path.abspath(output)), model, job_settings, {**settings}, verbose)
+    return _score_files(
+        files, Path(os.path.abspath(output)), model, job_settings, {**settings}, verbose
+    )
 
 
 def _score_files(
@@ -188,7 +221,9 @@ def _score_files(
     names = (*settings.names, TRUNCATED)[:4]
     make_batch = partial(ScoreBatch, bundle, names=names, errors=settings.errors)
     counts_inputs = counts_first(scorer_settings)
-    added = make_batch(**{**scorer_settings, "idf": False} if counts_inputs else scorer_settings).columns.names
+    added = make_batch(
+        **{**scorer_settings, "idf": False} if counts_inputs else scorer_settings
+    ).columns.names
     if TRUNCATED in added:
         del added[NOT_WRITTEN]
     tables = []
@@ -203,10 +238,14 @@ def _score_files(
     num_rows = sum(table.rows for table in tables)
     if counts_inputs:
         count_batch = CountBatch(bundle, **of_tokenizer(scorer_settings))
-        with progress_bar(num_rows, shown=verbose, stage="counting documents", unit="rows") as advance:
+        with progress_bar(
+            num_rows, shown=verbose, stage="counting documents", unit="rows"
+        ) as advance:
             scorer_settings["idf"] = _count(count_batch, settings, whole, advance)
     pairs = (pair for _, _, rows in _read_texts(whole, settings, "null") for pair in rows.pairs)
-    has_contexts = settings.context is not None and are_in_context(candidate for candidate, _ in pairs)
+    has_contexts = settings.context is not None and are_in_context(
+        candidate for candidate, _ in pairs
+    )
     score_batch = make_batch(context=settings.context if has_contexts else None, **scorer_settings)
     signature, provider = description_of(score_batch)
     entries = tuple(InputEntry(table.name, table.rows, table.sha256) for table in tables)
@@ -214,24 +253,34 @@ def _score_files(
         earlier = _earlier_manifest(folder)
         part_rows = settings.part_rows or (earlier.settings.part_rows if earlier else None)
         if part_rows is None:
-            pairs = (pair for _, _, rows in _read_texts(whole, settings, "null") for pair in rows.pairs)
+            pairs = (
+                pair for _, _, rows in _read_texts(whole, settings, "null") for pair in rows.pairs
+            )
             part_rows = ceil(PART_SECONDS * rows_per_second(score_batch, pairs)) or num_rows or 1
         settings = msgspec.structs.replace(settings, part_rows=part_rows)
-        manifest = Manifest(signature=signature, provider=provider, settings=settings, inputs=entries)
+        manifest = Manifest(
+            signature=signature, provider=provider, settings=settings, inputs=entries
+        )
         parts = cut_parts(tables, part_rows)
         manifest.claim(folder, earlier, {part.file for part in parts})
         totals = {}
         with (
-            progress_bar(len(parts), shown=verbose, stage="checking parts", unit="parts") as advance,
+            progress_bar(
+                len(parts), shown=verbose, stage="checking parts", unit="parts"
+            ) as advance,
             ThreadPoolExecutor(READERS) as readers,
         ):
-            for part, found in zip(parts, readers.map(partial(_totals_of, folder, manifest), parts), strict=True):
+            for part, found in zip(
+                parts, readers.map(partial(_totals_of, folder, manifest), parts), strict=True
+            ):
                 if found is not None:
                     totals[part] = found
                 advance(1)
         missing = [part for part in parts if part not in totals]
         num_unsaved = 0
-        with progress_bar(sum(part.rows for part in missing), shown=verbose, unit="rows") as advance:
+        with progress_bar(
+            sum(part.rows for part in missing), shown=verbose, unit="rows"
+        ) as advance:
             try:
                 for part, rows, written in _score(score_batch, manifest, folder, missing):
                     advance(rows)
@@ -240,9 +289,9 @@ def _score_files(
                         totals[part], num_unsaved = written, 0
             except KeyboardInterrupt as interruption:
                 interruption.add_note(
-                    f"{sum(part.rows for part in totals):,} of {num_rows:,} rows are kept, in {len(totals):,} of "
-                    f"{len(parts):,} parts; {num_unsaved:,} rows of an unfinished part are lost. Run the same command "
-                    "to resume."
+                    f"{sum(part.rows for part in totals):,} of {num_rows:,} rows are kept, in "
+                    f"{len(totals):,} of {len(parts):,} parts; {num_unsaved:,} rows of an "
+                    "unfinished part are lost. Run the same command to resume."
                 )
                 raise
     for table in tables:
@@ -250,14 +299,18 @@ def _score_files(
     return _result(str(folder), manifest, [*totals.values()], len(parts) - len(missing))
 
 
-def _result(folder: str, manifest: "Manifest", totals: "Sequence[_Totals]", parts_before: int) -> JobResult:
+def _result(
+    folder: str, manifest: "Manifest", totals: "Sequence[_Totals]", parts_before: int
+) -> JobResult:
     num_rows = sum(entry.rows for entry in manifest.inputs)
     failures = sum(part.failures for part in totals)
     truncated = sum(part.truncated for part in totals)
     num_scored = num_rows - failures
     sums = zip(*(part.sums for part in totals), strict=True)
     means = [fsum(values) / num_scored if num_scored else None for values in sums]
-    return JobResult(folder, manifest.signature, num_rows, failures, truncated, len(totals), parts_before, *means)
+    return JobResult(
+        folder, manifest.signature, num_rows, failures, truncated, len(totals), parts_before, *means
+    )
 
 
 # The folder of a job: only one job may write there, and the manifest says which.
@@ -275,7 +328,10 @@ class InputEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """All that determines the scores of a job; equal jobs have equal manifests."""
+    """All that determines the scores of a job.
+
+    Equal jobs have equal manifests.
+    """
 
     format: Literal["bertscore-onnx job 1"] = "bertscore-onnx job 1"
     signature: str
@@ -291,21 +347,26 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
 
     def claim(self, folder: Path, earlier: "Manifest | None", part_files: Set[str]) -> None:
-        """Write it into a folder that is free, or has the manifest of an earlier run of this job; else an InputError.
+        """Write it into a folder that is free, or has the manifest of an earlier run of this job;
+        else an InputError.
 
         The folder may hold no other files than parts with one of these names.
         """
         if earlier is not None and (differences := [*self._differences(earlier)]):
             raise InputError(
-                f"{folder} has the scores of another job: {'; '.join(differences)}. Write to another folder, or give "
-                "the inputs and options of that job to resume it."
+                f"{folder} has the scores of another job: {'; '.join(differences)}. Write to "
+                "another folder, or give the inputs and options of that job to resume it."
             )
         kept = part_files if earlier is not None else set()
-        extra = sorted(file.name for file in folder.iterdir() if file.name[0] not in "._" and file.name not in kept)
+        extra = sorted(
+            file.name
+            for file in folder.iterdir()
+            if file.name[0] not in "._" and file.name not in kept
+        )
         if extra:
             raise InputError(
-                f"{folder} holds {extra[0]}, which is not of this job. Write to an empty folder or a new one, so that "
-                "it holds nothing but these scores."
+                f"{folder} holds {extra[0]}, which is not of this job. Write to an empty folder "
+                "or a new one, so that it holds nothing but these scores."
             )
         if earlier != self:
             content = msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
@@ -314,7 +375,9 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     def _differences(self, earlier: "Manifest") -> Iterator[str]:
         names = Settings.__struct_fields__
-        values = [(name, getattr(earlier.settings, name), getattr(self.settings, name)) for name in names]
+        values = [
+            (name, getattr(earlier.settings, name), getattr(self.settings, name)) for name in names
+        ]
         values += [
             ("the signature", earlier.signature, self.signature),
             ("the provider", earlier.provider, self.provider),
@@ -335,7 +398,10 @@ def _shown(value: object) -> str:
 
 
 def _earlier_manifest(folder: Path) -> Manifest | None:
-    """Return the manifest of a job that left parts in a folder; raise an InputError for a file that is no manifest."""
+    """Return the manifest of a job that left parts in a folder.
+
+    Raise an InputError for a file that is no manifest.
+    """
     file = folder / MANIFEST
     try:
         manifest = msgspec.json.decode(read_regular(file, _MAX_MANIFEST), type=Manifest)
@@ -344,12 +410,15 @@ def _earlier_manifest(folder: Path) -> Manifest | None:
         return None
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else json_fault(error)
-        raise InputError(f"{file} is not the manifest of a job ({reason}). Write to another folder.") from error
+        raise InputError(
+            f"{file} is not the manifest of a job ({reason}). Write to another folder."
+        ) from error
 
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Make a folder, and let no other job of this machine write into it inside the block, where folders can be locked.
+    """Make a folder, and let no other job of this machine write into it inside the block, where
+    folders can be locked.
 
     InputError is raised if it cannot be made, or if another job writes into it.
     """
@@ -365,7 +434,9 @@ def lock_folder(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise InputError(f"Another job writes to {folder} now. Wait for it, or write to another folder.") from error
+            raise InputError(
+                f"Another job writes to {folder} now. Wait for it, or write to another folder."
+            ) from error
         except OSError:  # some network file systems lock no folders
             pass
         yield
@@ -394,16 +465,21 @@ class Part:
 
 
 def cut_parts(tables: Sequence[InputTable], part_rows: int) -> list[Part]:
-    """Return the parts of all files, at least one for each, of `part_rows` rows except the last one of a file."""
+    """Return the parts of all files, at least one for each, of `part_rows` rows except the last one
+    of a file.
+    """
     return [
-        Part(f"part-{number:05}-{index:05}.parquet", table, start, min(part_rows, table.rows - start))
+        Part(
+            f"part-{number:05}-{index:05}.parquet", table, start, min(part_rows, table.rows - start)
+        )
         for number, table in enumerate(tables)
         for index, start in enumerate(range(0, max(1, table.rows), part_rows))
     ]
 
 
 def _read(parts: Sequence[Part], settings: Settings) -> Iterator[tuple[Part, int, RawBatch]]:
-    """Yield batches in order with their part and the number of their first row, and one without rows of an empty part.
+    """Yield batches in order with their part and the number of their first row, and one without
+    rows of an empty part.
 
     Each file is read once for its consecutive parts.
     """
@@ -425,22 +501,30 @@ def _read(parts: Sequence[Part], settings: Settings) -> Iterator[tuple[Part, int
                 row = end
 
 
-def _read_texts(parts: Sequence[Part], settings: Settings, errors: Errors) -> Iterator[tuple[Part, RawBatch, Rows]]:
+def _read_texts(
+    parts: Sequence[Part], settings: Settings, errors: Errors
+) -> Iterator[tuple[Part, RawBatch, Rows]]:
     """Yield the batches as `_read` does, each with the texts in its rows."""
     for part, first, batch in _read(parts, settings):
         table = part.table
         context = None if settings.context is None else table.texts[-1]
-        reader = RowReader(table.texts[0], table.references(settings), errors, table.name, first + 1, context)
+        reader = RowReader(
+            table.texts[0], table.references(settings), errors, table.name, first + 1, context
+        )
         yield part, batch, reader.read(*(values_of(batch, name) for name in table.texts))
 
 
-def _count(count_batch: CountBatch, settings: Settings, parts: Sequence[Part], advance: Advance) -> DocumentCounts:
+def _count(
+    count_batch: CountBatch, settings: Settings, parts: Sequence[Part], advance: Advance
+) -> DocumentCounts:
     """Count the documents of all references."""
 
     def references() -> Iterator[list[str]]:
         for part, first, batch in _read(parts, settings):
             for name in part.table.references(settings):
-                yield from read_references(values_of(batch, name), name, settings.errors, part.table.name, first + 1)
+                yield from read_references(
+                    values_of(batch, name), name, settings.errors, part.table.name, first + 1
+                )
             advance(len(batch))
 
     return count_batch.count_texts(references())
@@ -449,9 +533,12 @@ def _count(count_batch: CountBatch, settings: Settings, parts: Sequence[Part], a
 def _score(
     score_batch: ScoreBatch, manifest: Manifest, folder: Path, parts: Sequence[Part]
 ) -> "Iterator[tuple[Part, int, _Totals | None]]":
-    """Score parts; yield the part and the number of the rows just scored, and its totals if its file is complete.
+    """Score parts.
 
-    After an error the parts before are complete. Parts are scored as one stream of rows, so the model is never idle.
+    Yield the part and the number of the rows just scored, and its totals if its file is complete.
+
+    After an error the parts before are complete. Parts are scored as one stream of rows, so the
+    model is never idle.
     """
     owners: deque[Part] = deque()
     settings = manifest.settings
@@ -478,7 +565,10 @@ def _score(
 
 
 class _Totals(msgspec.Struct, frozen=True):
-    """What a part adds to the result of the job; stands in the metadata of its file."""
+    """What a part adds to the result of the job.
+
+    Stands in the metadata of its file.
+    """
 
     job: str
     """The digest of the manifest."""
@@ -501,9 +591,12 @@ _BLOCK = 1 << 20
 
 
 def _totals_of(folder: Path, manifest: Manifest, part: Part) -> _Totals | None:
-    """Return the totals of a part whose file is as this job wrote it; None if it is missing or anything else.
+    """Return the totals of a part whose file is as this job wrote it.
 
-    Checksums of Parquet's pages would leave out the footer: the schema, the statistics, the places of the pages.
+    None if it is missing or anything else.
+
+    Checksums of Parquet's pages would leave out the footer: the schema, the statistics, the places
+    of the pages.
     """
     import pyarrow
     from pyarrow import parquet
@@ -512,7 +605,9 @@ def _totals_of(folder: Path, manifest: Manifest, part: Part) -> _Totals | None:
     try:
         with open_regular(path) as file:
             digest = _digest_of(file)[1]
-            totals = msgspec.json.decode(parquet.read_metadata(file).metadata[_METADATA.encode()], type=_Totals)
+            totals = msgspec.json.decode(
+                parquet.read_metadata(file).metadata[_METADATA.encode()], type=_Totals
+            )
     except FileNotFoundError:
         return None
     except (OSError, KeyError, TypeError, ValueError, pyarrow.ArrowException):
@@ -557,12 +652,17 @@ class PartWriter:
         self._sums: list[list[float]] = [[], [], []]
 
     def add(self, scored: "pyarrow.RecordBatch") -> _Totals | None:
-        """Add rows with their scores; return the totals of the part once it is complete."""
+        """Add rows with their scores.
+
+        Return the totals of the part once it is complete.
+        """
         self._count(scored)
         if TRUNCATED in scored.schema.names:
             positions = [*range(scored.num_columns)]
             first = len(self._part.table.schema)
-            scored = scored.select(positions[: first + NOT_WRITTEN.start] + positions[first + NOT_WRITTEN.stop :])
+            scored = scored.select(
+                positions[: first + NOT_WRITTEN.start] + positions[first + NOT_WRITTEN.stop :]
+            )
         self._waiting.append(scored)
         self._waiting_bytes += scored.nbytes
         try:
@@ -573,8 +673,8 @@ class PartWriter:
         except OSError as error:
             reason = os.strerror(error.errno) if error.errno else str(error)
             raise InputError(
-                f"Cannot write {str(self._path)!r} ({reason}). Parts that are complete stay as they are; started "
-                "again, the job does those that are missing."
+                f"Cannot write {str(self._path)!r} ({reason}). Parts that are complete stay as "
+                "they are; started again, the job does those that are missing."
             ) from error
         return None
 

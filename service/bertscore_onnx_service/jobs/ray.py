@@ -9,9 +9,21 @@ from warnings import warn
 from bertscore_onnx.errors import InputError, InputTypeError, check_installed
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scoring.inputs import check_positive
-from bertscore_onnx.settings import ScorerSettings, TokenizerSettings, checked_settings, counts_first, of_tokenizer
+from bertscore_onnx.settings import (
+    ScorerSettings,
+    TokenizerSettings,
+    checked_settings,
+    counts_first,
+    of_tokenizer,
+)
 from bertscore_onnx.tables.columns import SCORE_NAMES, Column, Errors, check_free, context_column
-from bertscore_onnx_service.jobs.batches import CountBatch, ScoreBatch, attempt, error_named, uses_contexts
+from bertscore_onnx_service.jobs.batches import (
+    CountBatch,
+    ScoreBatch,
+    attempt,
+    error_named,
+    uses_contexts,
+)
 
 __all__ = ["count_documents", "score_dataset"]
 
@@ -20,17 +32,22 @@ if TYPE_CHECKING:
     from ray.data import Dataset
 
 ROWS_PER_BATCH = 1024
-"""How many rows an actor scores at a time: as fast as 4,096 at a time on a CPU, and few actors end together."""
+"""How many rows an actor scores at a time: as fast as 4,096 at a time on a CPU, and few actors end
+together.
+"""
 
 ROWS_PER_COUNT = 65_536
-"""How many rows are counted at a time: each batch returns a row of counts for each of its different tokens."""
+"""How many rows are counted at a time: each batch returns a row of counts for each of its different
+tokens.
+"""
 
 MOST_CPUS_PER_ACTOR = 4
 """A few actors with several CPUs hold fewer copies of the weights than many with one."""
 
 CPUS_PER_CLAIM, CPUS_PER_CLAIM_ON_SMALL_NODES = 2, 5
-"""How many CPUs of an actor make one that it claims of Ray. Ray Data keeps CPUs for reading, cutting and writing, and
-actors get the rest: when they claimed three quarters of four CPUs, one of four actors ran while there was much to read.
+"""How many CPUs of an actor make one that it claims of Ray. Ray Data keeps CPUs for reading,
+cutting and writing, and actors get the rest: when they claimed three quarters of four CPUs, one of
+four actors ran while there was much to read.
 """
 
 SMALL_NODE = 8
@@ -54,41 +71,44 @@ def score_dataset(
 ) -> "Dataset":
     """Score the rows of a dataset by a pool of actors, each with a scorer.
 
-    The result is computed when it is used, as any dataset is. The call itself runs one short task that opens the bundle
-    as an actor will, so that a wrong setting or bundle raises its error at once; with `idf=True` it also counts the
-    documents.
+    The result is computed when it is used, as any dataset is. The call itself runs one short task
+    that opens the bundle as an actor will, so that a wrong setting or bundle raises its error at
+    once; with `idf=True` it also counts the documents.
 
-    Args:
-        ds: the dataset. With `idf=True` it is computed twice, once to count and once to score: materialize it if that
+    Args: ds: the dataset. With `idf=True` it is computed twice, once to count and once to score:
+        materialize it if that
             is expensive, or does not give the same rows each time.
-        bundle: a path that all nodes of the cluster see, a name or `hf://…`, as for `BERTScorer`. None for the default
-            model of `lang`.
+        bundle: a path that all nodes of the cluster see, a name or `hf://…`, as for `BERTScorer`.
+            None for the default model of `lang`.
         candidate: the name of the column of candidates, a text per row.
         reference: the name of the column of references, a text or a list of texts per row.
-        context: the name of a column of contexts, a text or a list of sentences per row, as `BERTScorer.score` takes
-            them. The call reads rows up to the first with a context, which decides the signature.
+        context: the name of a column of contexts, a text or a list of sentences per row, as
+            `BERTScorer.score` takes them. The call reads rows up to the first with a context, which
+            decides the signature.
         names: the names of the columns of scores, as for `ScoreBatch`.
-        errors: how to handle a row with a null, or with something other than texts: "raise" for an error with its
-            number in its batch, which fails the job; "null" for nulls as its scores and a further column `error` with
-            the reason.
-        num_actors: the most actors; None for as many as fit into the cluster as it is now. The pool begins with one and
-            grows while rows wait for it.
-        cpus_per_actor: the CPUs, and so the threads, of each; None for a quarter of a node, 4 at most. The actor claims
-            half of them from Ray, or a fifth on nodes with less than 8, to leave room for tasks that read and write.
-        gpus_per_actor: its share of GPUs; with GPUs, scoring runs on CUDA, otherwise on the CPU, unless `device` is
-            given.
+        errors: how to handle a row with a null, or with something other than texts: "raise" for an
+            error with its number in its batch, which fails the job; "null" for nulls as its scores
+            and a further column `error` with the reason.
+        num_actors: the most actors; None for as many as fit into the cluster as it is now. The pool
+            begins with one and grows while rows wait for it.
+        cpus_per_actor: the CPUs, and so the threads, of each; None for a quarter of a node, 4 at
+            most. The actor claims half of them from Ray, or a fifth on nodes with less than 8, to
+            leave room for tasks that read and write.
+        gpus_per_actor: its share of GPUs; with GPUs, scoring runs on CUDA, otherwise on the CPU,
+            unless `device` is given.
         rows_per_batch: how many rows are scored at a time; fewer where rows are of megabytes.
-        settings: arguments of `BERTScorer`. `idf` may be True, for the documents of the whole dataset.
+        settings: arguments of `BERTScorer`. `idf` may be True, for the documents of the whole
+            dataset.
 
-    Returns:
-        The dataset with its columns as they are, and `precision`, `recall` and `f1`, float32, and `best_reference`,
-        int64, the position of the reference with the best F; each a list over the layers with `all_layers`. It has
-        blocks of `rows_per_batch` rows. Rows keep their order in each block, and blocks keep theirs where
-        `execution_options.preserve_order` of Ray's context is set. The schema's metadata has the signature, under
-        `bertscore_onnx.signature`, in Parquet files too. A dataset without rows stays as it is.
+    Returns: The dataset with its columns as they are, and `precision`, `recall` and `f1`, float32,
+        and `best_reference`, int64, the position of the reference with the best F; each a list over
+        the layers with `all_layers`. It has blocks of `rows_per_batch` rows. Rows keep their order
+        in each block, and blocks keep theirs where `execution_options.preserve_order` of Ray's
+        context is set. The schema's metadata has the signature, under `bertscore_onnx.signature`,
+        in Parquet files too. A dataset without rows stays as it is.
 
-    Raises:
-        InputError: there is no such setting, or it is out of range; a column is missing; there are columns with the
+    Raises: InputError: there is no such setting, or it is out of range; a column is missing; there
+        are columns with the
             names of those that are to be added; or there are no documents to count.
         BertScoreOnnxError: as for `BERTScorer`, in a process of the cluster.
         MissingExtraError: Ray Data is not installed.
@@ -104,8 +124,11 @@ def score_dataset(
     counts = counts_first(settings)
     defaults = {"nthreads": cpus, "device": "cuda" if gpus_per_actor else "cpu"}
     checked = checked_settings({**defaults, **settings, **({"idf": False} if counts else {})})
-    score_batch = ScoreBatch(bundle, candidate, reference, context=context, names=names, errors=errors, **checked)
-    schema = ds.schema(fetch_if_missing=False)  # None where rows would have to be computed to know it
+    score_batch = ScoreBatch(
+        bundle, candidate, reference, context=context, names=names, errors=errors, **checked
+    )
+    # None where rows would have to be computed to know it
+    schema = ds.schema(fetch_if_missing=False)
     if schema is not None:
         Column((candidate,), "candidate").find(schema.names, "The dataset")
         Column((reference,), "reference").find(schema.names, "The dataset")
@@ -115,13 +138,16 @@ def score_dataset(
     most_actors = num_actors or _num_actors(cpus, gpus_per_actor)
     _try_out(score_batch, gpus_per_actor)
     if counts:
-        checked["idf"] = count_documents(ds, bundle, reference, errors=errors, **of_tokenizer(checked))
+        checked["idf"] = count_documents(
+            ds, bundle, reference, errors=errors, **of_tokenizer(checked)
+        )
     if context is not None and not _uses_contexts(ds, score_batch):
         context = None
 
     from ray.data import ActorPoolStrategy
 
-    # An actor takes whole blocks: a large block would keep one actor busy, and each of many small blocks is a task.
+    # An actor takes whole blocks: a large block would keep one actor busy, and each of many small
+    # blocks is a task.
     return ds.repartition(target_num_rows_per_block=rows_per_batch, strict=True).map_batches(
         ScoreBatch,
         fn_constructor_args=(bundle, candidate, reference),
@@ -144,14 +170,16 @@ def count_documents(
     errors: Errors = "raise",
     **settings: Unpack[TokenizerSettings],
 ) -> DocumentCounts:
-    """Count in how many references of a dataset each token occurs, for `idf`; the model is not loaded.
+    """Count in how many references of a dataset each token occurs, for `idf`.
 
-    Tasks count some rows each, and this process adds up their integers as they come, regardless of blocks.
+    The model is not loaded.
 
-    Args:
-        ds: the dataset; one column is read.
-        bundle, reference, errors: as for `score_dataset`; "null" leaves out the rows that have no references.
-        settings: arguments of `BERTScorer` that decide which bundle is opened, and where texts are truncated.
+    Tasks count some rows each, and this process adds up their integers as they come, regardless of
+    blocks.
+
+    Args: ds: the dataset; one column is read. bundle, reference, errors: as for `score_dataset`;
+        "null" leaves out the rows that have no references. settings: arguments of `BERTScorer` that
+        decide which bundle is opened, and where texts are truncated.
 
     Raises:
         InputError: there is no such setting; the column is missing; or the dataset has no rows.
@@ -171,19 +199,26 @@ def count_documents(
             counts = DocumentCounts.from_arrow(table)
             total = counts if total is None else total + counts
     if total is None:
-        raise InputError("The dataset has no rows, so there are no documents to count; expected one or more.")
+        raise InputError(
+            "The dataset has no rows, so there are no documents to count; expected one or more."
+        )
     return total
 
 
 def _uses_contexts(ds: "Dataset", score_batch: ScoreBatch) -> bool:
-    """Return whether a row that can be scored has a context that is not blank; rows are read up to that one."""
+    """Return whether a row that can be scored has a context that is not blank.
+
+    Rows are read up to that one.
+    """
 
     def flag(batch: "pyarrow.Table") -> "pyarrow.Table":
         import pyarrow
 
         return pyarrow.table({"flag": [uses_contexts(score_batch, [batch])]})
 
-    flags = ds.map_batches(flag, batch_size=ROWS_PER_BATCH, batch_format="pyarrow", zero_copy_batch=True)
+    flags = ds.map_batches(
+        flag, batch_size=ROWS_PER_BATCH, batch_format="pyarrow", zero_copy_batch=True
+    )
     return any(row["flag"] for row in flags.iter_rows())
 
 
@@ -192,16 +227,23 @@ def _check_dataset(ds: object) -> None:
     from ray.data import Dataset
 
     if not isinstance(ds, Dataset):
-        raise InputTypeError(f"The dataset is a {type(ds).__module__}.{type(ds).__name__}; expected one of Ray Data.")
+        raise InputTypeError(
+            f"The dataset is a {type(ds).__module__}.{type(ds).__name__}; expected one of Ray Data."
+        )
 
 
 def _check_gpus(gpus: object, device: object) -> None:
     if isinstance(gpus, bool) or not isinstance(gpus, (int, float)) or not gpus >= 0:
         raise InputError(f"gpus_per_actor is {gpus!r}; expected a number of 0 or more.")
     if not gpus and str(device).startswith("cuda"):
-        raise InputError(f"device is {device!r}, and the actors are to have no GPU; give gpus_per_actor=1.")
+        raise InputError(
+            f"device is {device!r}, and the actors are to have no GPU; give gpus_per_actor=1."
+        )
     if 0 < gpus <= 1 and re.fullmatch(r"cuda:0*[1-9]\d*", str(device)):
-        raise InputError(f'device is {str(device)!r}, and Ray shows each actor its own card as "cuda"; leave it out.')
+        raise InputError(
+            f'device is {str(device)!r}, and Ray shows each actor its own card as "cuda"; leave it '
+            "out."
+        )
 
 
 def _try_out(score_batch: ScoreBatch, gpus: float) -> None:
@@ -235,5 +277,8 @@ def _num_actors(cpus: int, gpus: float) -> int:
     number = sum(map(fitting, _nodes()))
     if not number:
         needed = f"{cpus} CPUs" + (f" and {gpus:g} GPUs" if gpus else "")
-        warn(f"No node of the cluster has the {needed} of an actor; none starts until one joins.", stacklevel=3)
+        warn(
+            f"No node of the cluster has the {needed} of an actor; none starts until one joins.",
+            stacklevel=3,
+        )
     return max(1, number)

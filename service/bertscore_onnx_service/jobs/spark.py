@@ -11,10 +11,29 @@ from typing import TYPE_CHECKING, Unpack
 
 from bertscore_onnx.errors import InputError, InputTypeError, check_installed
 from bertscore_onnx.matching.document_counts import DocumentCounts
-from bertscore_onnx.settings import ScorerSettings, TokenizerSettings, checked_settings, counts_first, of_tokenizer
+from bertscore_onnx.settings import (
+    ScorerSettings,
+    TokenizerSettings,
+    checked_settings,
+    counts_first,
+    of_tokenizer,
+)
 from bertscore_onnx.tables.batches import SIGNATURE, ScoreColumns
-from bertscore_onnx.tables.columns import REASON, SCORE_NAMES, Column, Errors, check_free, context_column
-from bertscore_onnx_service.jobs.batches import CountBatch, ScoreBatch, attempt, error_named, uses_contexts
+from bertscore_onnx.tables.columns import (
+    REASON,
+    SCORE_NAMES,
+    Column,
+    Errors,
+    check_free,
+    context_column,
+)
+from bertscore_onnx_service.jobs.batches import (
+    CountBatch,
+    ScoreBatch,
+    attempt,
+    error_named,
+    uses_contexts,
+)
 
 __all__ = ["count_documents", "score_dataframe"]
 
@@ -40,33 +59,35 @@ def score_dataframe(
 ) -> "DataFrame":
     """Score the rows of a frame.
 
-    The result is computed when it is used, as any frame is. The call itself runs one short task that opens the bundle,
-    so that a wrong setting or bundle raises its error at once; with `idf=True` it also counts the documents.
+    The result is computed when it is used, as any frame is. The call itself runs one short task
+    that opens the bundle, so that a wrong setting or bundle raises its error at once; with
+    `idf=True` it also counts the documents.
 
-    Args:
-        df: the frame. With `idf=True` it is computed twice, once to count and once to score: cache it if that is
+    Args: df: the frame. With `idf=True` it is computed twice, once to count and once to score:
+        cache it if that is
             expensive, or does not give the same rows each time.
-        bundle: a path that all executors see, a name or `hf://…`, as for `BERTScorer`; or, for an archive that Spark
-            ships (`--archives bundle.zip#NAME`), the name under which it is extracted, with the folder in it if there
-            is one. None for the default model of `lang`.
+        bundle: a path that all executors see, a name or `hf://…`, as for `BERTScorer`; or, for an
+            archive that Spark ships (`--archives bundle.zip#NAME`), the name under which it is
+            extracted, with the folder in it if there is one. None for the default model of `lang`.
         candidate: the name of the column of candidates, of the type string.
         reference: the name of the column of references, string or array<string>.
-        context: the name of a column of contexts, a text or a list of sentences per row, as `BERTScorer.score` takes
-            them. The call reads rows up to the first with a context, which decides the signature.
+        context: the name of a column of contexts, a text or a list of sentences per row, as
+            `BERTScorer.score` takes them. The call reads rows up to the first with a context, which
+            decides the signature.
         names: the names of the columns of scores, as for `ScoreBatch`.
-        errors: how to handle a row with a null or an empty array: "raise" for an error with its partition and its
-            number in there, both from 0, which fails the job; "null" for nulls as its scores and a further column
-            `error` with the reason.
-        settings: arguments of `BERTScorer`. `idf` may be True, for the documents of the whole frame. The default of
-            `nthreads` is at most `spark.task.cpus`.
+        errors: how to handle a row with a null or an empty array: "raise" for an error with its
+            partition and its number in there, both from 0, which fails the job; "null" for nulls as
+            its scores and a further column `error` with the reason.
+        settings: arguments of `BERTScorer`. `idf` may be True, for the documents of the whole
+            frame. The default of `nthreads` is at most `spark.task.cpus`.
 
-    Returns:
-        The frame with its columns as they are, and `precision`, `recall` and `f1`, float, and `best_reference`, bigint,
-        the position of the reference with the best F; each an array over the layers with `all_layers`. Rows keep their
-        order in each partition. The metadata of these columns has the signature, under `bertscore_onnx.signature`.
+    Returns: The frame with its columns as they are, and `precision`, `recall` and `f1`, float, and
+        `best_reference`, bigint, the position of the reference with the best F; each an array over
+        the layers with `all_layers`. Rows keep their order in each partition. The metadata of these
+        columns has the signature, under `bertscore_onnx.signature`.
 
-    Raises:
-        InputError: there is no such setting; a column is missing or of another type; there are columns with the names
+    Raises: InputError: there is no such setting; a column is missing or of another type; there are
+        columns with the names
             of those that are to be added; or there are no documents to count.
         BertScoreOnnxError: as for `BERTScorer`, on an executor.
         MissingExtraError: pyspark is not installed, or a package that it needs.
@@ -78,13 +99,21 @@ def score_dataframe(
         _check_texts(df, context_column(context))
     counts = counts_first(settings)
     checked = checked_settings({**settings, "idf": False} if counts else settings)
-    added = ScoreBatch(bundle, candidate, reference, context=context, names=names, errors=errors, **checked).columns
+    added = ScoreBatch(
+        bundle, candidate, reference, context=context, names=names, errors=errors, **checked
+    ).columns
     taken = [name for name in df.columns if name.lower() in added.names]  # Spark ignores case
     check_free(taken, taken, "The frame", ("drop it",))
 
     def score_batch() -> ScoreBatch:
         return ScoreBatch(
-            _on_executor(bundle), candidate, reference, context=context, names=names, errors=errors, **checked
+            _on_executor(bundle),
+            candidate,
+            reference,
+            context=context,
+            names=names,
+            errors=errors,
+            **checked,
         )
 
     signature = _signature(df, score_batch)
@@ -92,7 +121,9 @@ def score_dataframe(
         context = None
         signature = _signature(df, score_batch)
     if counts:
-        checked["idf"] = count_documents(df, bundle, reference, errors=errors, **of_tokenizer(checked))
+        checked["idf"] = count_documents(
+            df, bundle, reference, errors=errors, **of_tokenizer(checked)
+        )
         signature = _signature(df, score_batch)
 
     def score(batches: Batches, title: str) -> Batches:
@@ -112,18 +143,18 @@ def count_documents(
     errors: Errors = "raise",
     **settings: Unpack[TokenizerSettings],
 ) -> DocumentCounts:
-    """Count in how many references of a frame each token occurs, for `idf`; the model is not loaded.
+    """Count in how many references of a frame each token occurs, for `idf`.
+
+    The model is not loaded.
 
     Each partition is counted by itself, and Spark adds up the integers, regardless of partitioning.
 
-    Args:
-        df: the frame; one column is read.
-        bundle, reference, errors: as for `score_dataframe`; "null" leaves out the rows that have no references.
-        settings: arguments of `BERTScorer` that decide which bundle is opened, and where texts are truncated.
+    Args: df: the frame; one column is read. bundle, reference, errors: as for `score_dataframe`;
+        "null" leaves out the rows that have no references. settings: arguments of `BERTScorer` that
+        decide which bundle is opened, and where texts are truncated.
 
-    Raises:
-        InputError: there is no such setting; the column is missing or of another type; or the frame has no rows.
-        MissingExtraError: pyspark is not installed, or a package that it needs.
+    Raises: InputError: there is no such setting; the column is missing or of another type; or the
+        frame has no rows. MissingExtraError: pyspark is not installed, or a package that it needs.
     """
     _check_frame(df)
     CountBatch(bundle, reference, errors=errors, **settings)  # checks the settings
@@ -136,10 +167,16 @@ def count_documents(
     from pyspark.sql.functions import sum as sum_of
 
     references = _by_position(df).select(str(df.columns.index(reference)))
-    rows = references.mapInArrow(_by_name(count, [reference]), "token bigint, documents bigint, tokenization string")
-    table = rows.groupBy("tokenization", "token").agg(sum_of("documents").alias("documents")).toArrow()
+    rows = references.mapInArrow(
+        _by_name(count, [reference]), "token bigint, documents bigint, tokenization string"
+    )
+    table = (
+        rows.groupBy("tokenization", "token").agg(sum_of("documents").alias("documents")).toArrow()
+    )
     if not table.num_rows:
-        raise InputError("The frame has no rows, so there are no documents to count; expected one or more.")
+        raise InputError(
+            "The frame has no rows, so there are no documents to count; expected one or more."
+        )
     return DocumentCounts.from_arrow(table)
 
 
@@ -148,7 +185,9 @@ def _check_frame(df: object) -> None:
     from pyspark.sql import DataFrame
 
     if not isinstance(df, DataFrame):
-        raise InputTypeError(f"The frame is a {type(df).__module__}.{type(df).__name__}; expected that of Spark.")
+        raise InputTypeError(
+            f"The frame is a {type(df).__module__}.{type(df).__name__}; expected that of Spark."
+        )
 
 
 def _check_texts(df: "DataFrame", column: Column) -> None:
@@ -161,14 +200,29 @@ def _check_texts(df: "DataFrame", column: Column) -> None:
         kind = kind.elementType
     if not isinstance(kind, StringType):
         expected = "string or array<string>" if column.may_hold_lists else "string"
-        raise InputError(f"The frame: the column {name!r} is of type {data_type.simpleString()}; expected {expected}.")
+        raise InputError(
+            f"The frame: the column {name!r} is of type {data_type.simpleString()}; expected "
+            f"{expected}."
+        )
 
 
 def _fields(added: ScoreColumns, metadata: dict[str, str]) -> "list[StructField]":
     """Return the columns of scores as Spark's fields."""
-    from pyspark.sql.types import ArrayType, BooleanType, FloatType, LongType, StringType, StructField
+    from pyspark.sql.types import (
+        ArrayType,
+        BooleanType,
+        FloatType,
+        LongType,
+        StringType,
+        StructField,
+    )
 
-    types = {"float32": FloatType(), "int64": LongType(), "bool": BooleanType(), "string": StringType()}
+    types = {
+        "float32": FloatType(),
+        "int64": LongType(),
+        "bool": BooleanType(),
+        "string": StringType(),
+    }
     return [
         StructField(name, kind, metadata=None if name == REASON else metadata)
         for name, kind in added.types(types.__getitem__, ArrayType).items()
@@ -184,25 +238,39 @@ def _signature(df: "DataFrame", score_batch: Callable[[], ScoreBatch]) -> str:
         kind, text = attempt(score_batch())
         yield pyarrow.RecordBatch.from_pydict({"kind": [kind], "text": [text]})
 
-    [row] = df.sparkSession.range(1, numPartitions=1).mapInArrow(sign, "kind string, text string").collect()
+    [row] = (
+        df.sparkSession.range(1, numPartitions=1)
+        .mapInArrow(sign, "kind string, text string")
+        .collect()
+    )
     if row.kind:
         raise error_named(row.kind, row.text)
     return str(row.text)
 
 
 def _uses_contexts(df: "DataFrame", score_batch: Callable[[], ScoreBatch]) -> bool:
-    """Return whether a row that can be scored has a context that is not blank; rows are read up to that one."""
+    """Return whether a row that can be scored has a context that is not blank.
+
+    Rows are read up to that one.
+    """
 
     def flag(batches: Batches, title: str) -> Batches:
         import pyarrow
 
         yield pyarrow.RecordBatch.from_pydict({"flag": [uses_contexts(score_batch(), batches)]})
 
-    return bool(_by_position(df).mapInArrow(_by_name(flag, df.columns), "flag boolean").filter("flag").take(1))
+    return bool(
+        _by_position(df)
+        .mapInArrow(_by_name(flag, df.columns), "flag boolean")
+        .filter("flag")
+        .take(1)
+    )
 
 
 def _on_executor(bundle: str | PathLike[str] | None) -> str | None:
-    """Return the path of a bundle on this executor: in the folder where Spark extracts archives, or as it is given."""
+    """Return the path of a bundle on this executor: in the folder where Spark extracts archives, or
+    as it is given.
+    """
     if bundle is None:
         return None
     from pyspark import SparkFiles
@@ -212,14 +280,20 @@ def _on_executor(bundle: str | PathLike[str] | None) -> str | None:
 
 
 def _by_position(df: "DataFrame") -> "DataFrame":
-    """Return a frame whose columns are called 0, 1, …: `mapInArrow` fails on names with dots, or that occur twice."""
+    """Return a frame whose columns are called 0, 1, …: `mapInArrow` fails on names with dots, or
+    that occur twice.
+    """
     return df.toDF(*_positions(len(df.columns)))
 
 
-def _by_name(work: Callable[[Batches, str], Batches], names: list[str]) -> Callable[[Batches], Batches]:
-    """Return a function for `mapInArrow` that gives the columns, called by position, their names for some work.
+def _by_name(
+    work: Callable[[Batches, str], Batches], names: list[str]
+) -> Callable[[Batches], Batches]:
+    """Return a function for `mapInArrow` that gives the columns, called by position, their names
+    for some work.
 
-    The work takes the batches of a partition that has rows, and the name of the partition in messages.
+    The work takes the batches of a partition that has rows, and the name of the partition in
+    messages.
     """
 
     def of_partition(batches: Batches) -> Batches:

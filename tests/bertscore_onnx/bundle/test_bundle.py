@@ -47,7 +47,9 @@ def test_a_manifest_that_is_no_manifest_is_refused(bundle, content):
         open_bundle(bundle)
 
 
-@pytest.mark.parametrize(("version", "advice"), [(3, "Upgrade bertscore-onnx"), (1, "Export the model again")])
+@pytest.mark.parametrize(
+    ("version", "advice"), [(3, "Upgrade bertscore-onnx"), (1, "Export the model again")]
+)
 def test_another_format_version_is_refused_first(bundle, version, advice):
     (bundle / "bertscore.json").write_text(json.dumps({"format_version": version}))
     with pytest.raises(FormatVersionError, match=advice):
@@ -61,7 +63,9 @@ def test_a_changed_file_is_noticed(bundle, name):
         open_bundle(bundle)
 
 
-@pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "sub/file", "..", ".", "", "nul\0", "a\x1b[2J"])
+@pytest.mark.parametrize(
+    "name", ["../secret", "/etc/passwd", "sub/file", "..", ".", "", "nul\0", "a\x1b[2J"]
+)
 def test_a_path_that_leaves_the_folder_is_refused(bundle, name):
     files = {**read_manifest(bundle).files, name: "0" * 64}
     with pytest.raises(UnsafePathError, match="of that folder"):
@@ -84,13 +88,17 @@ def test_other_programs_find_a_tokenizer_only_if_it_is_whole(request, name):
     assert bundle.tokenizer_path == file
     texts = ["the cat sat", "The CAT, sat!", "the [SEP] cat"]
     found = [ids.tolist() for ids in load_tokenizer(bundle)(texts)[0]]
-    assert found == [encoding.ids for encoding in Tokenizer.from_file(str(file)).encode_batch(texts)]
+    assert found == [
+        encoding.ids for encoding in Tokenizer.from_file(str(file)).encode_batch(texts)
+    ]
 
 
 def test_a_bundle_of_the_slow_mode_with_the_other_name_is_to_be_exported_again(bundle):
     shutil.copyfile(bundle / "tokenizer.slow.json", bundle / "tokenizer.json")
     files = {name: file_digest(bundle / name) for name in ("model.onnx", "tokenizer.json")}
-    with pytest.raises(ManifestError, match=r"no digest for tokenizer\.slow\.json\. Export the model again"):
+    with pytest.raises(
+        ManifestError, match=r"no digest for tokenizer\.slow\.json\. Export the model again"
+    ):
         open_bundle(seal(bundle, files=files))
 
 
@@ -173,7 +181,9 @@ def test_a_bundle_of_links_scores(request, tmp_path, lay_out, kind):
 def test_weights_that_are_links_are_loaded_in_a_forked_child(large, tmp_path):
     with BERTScorer(as_hub_cache(large, tmp_path), device="cpu") as scorer:
         expected = np.stack(list(scorer.score(*PAIRS)))
-        assert np.array_equal(in_forked_child(lambda: np.stack(list(scorer.score(*PAIRS)))), expected)
+        assert np.array_equal(
+            in_forked_child(lambda: np.stack(list(scorer.score(*PAIRS)))), expected
+        )
 
 
 @layouts
@@ -198,7 +208,9 @@ def test_a_link_to_another_content_is_refused(large, tmp_path, lay_out, name):
     ],
     ids=["nothing", "folder", "pipe", "link to itself", "link to nothing"],
 )
-@pytest.mark.parametrize("name", ["bertscore.json", "model.onnx", "model.onnx.data", "tokenizer.slow.json"])
+@pytest.mark.parametrize(
+    "name", ["bertscore.json", "model.onnx", "model.onnx.data", "tokenizer.slow.json"]
+)
 def test_a_missing_file_or_one_that_is_not_regular_is_named(large, name, make):
     (large / name).unlink()
     make(large / name)
@@ -240,7 +252,12 @@ def test_a_bundle_in_a_read_only_folder_scores(large):
 
 
 def tensor(location):
-    made = TensorProto(name=f"w-{location}", data_type=TensorProto.FLOAT, dims=[1], data_location=TensorProto.EXTERNAL)
+    made = TensorProto(
+        name=f"w-{location}",
+        data_type=TensorProto.FLOAT,
+        dims=[1],
+        data_location=TensorProto.EXTERNAL,
+    )
     for key, value in {"offset": "0", "location": location, "length": "4"}.items():
         made.external_data.add(key=key, value=value)
     return made
@@ -257,12 +274,22 @@ def constant(location):
 def test_files_are_found_wherever_a_tensor_may_stand(tmp_path, tiny_bundle):
     branch = graph([constant("in-branch")], [tensor("of-branch")])
     node = helper.make_node("If", ["x"], ["y"], then_branch=branch, else_branch=branch)
-    sparse = onnx.SparseTensorProto(values=tensor("sparse-values"), indices=tensor("sparse-indices"))
+    sparse = onnx.SparseTensorProto(
+        values=tensor("sparse-values"), indices=tensor("sparse-indices")
+    )
     nodes, initializers = [node, constant("../up")], [tensor("beside"), tensor("/root")]
     model = helper.make_model(graph(nodes, initializers))
     model.graph.sparse_initializer.append(sparse)
     (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
-    in_graph = {"in-branch", "of-branch", "../up", "beside", "/root", "sparse-values", "sparse-indices"}
+    in_graph = {
+        "in-branch",
+        "of-branch",
+        "../up",
+        "beside",
+        "/root",
+        "sparse-values",
+        "sparse-indices",
+    }
     assert external_files(tmp_path / "model.onnx") == in_graph
     assert external_files(tiny_bundle / "model.onnx") == set()
 
@@ -290,7 +317,10 @@ WITH_A_FILE = field(7, graph([], [tensor("secret")]).SerializeToString())
     [
         *(b"", b"\x3a\x05ab", b"\x3a", b"\xff" * 12, b"\x07", b"\x3a\x01\x80"),
         pytest.param(nested(5000), id="nested beyond reason"),
-        pytest.param(b"\xba\x80\x80\x80\x10" + WITH_A_FILE[1:], id="field 7, and a 33rd bit that readers drop"),
+        pytest.param(
+            b"\xba\x80\x80\x80\x10" + WITH_A_FILE[1:],
+            id="field 7, and a 33rd bit that readers drop",
+        ),
         *(b"\x02\x00", b"\x00\x00"),  # without the number of the field
     ],
 )
@@ -305,7 +335,9 @@ def test_a_tag_of_more_bytes_than_it_needs_hides_no_file(tmp_path):
     assert external_files(tmp_path / "model.onnx") == {"secret"}
 
 
-COMPILED = helper.make_node("EPContext", ["x"], ["y"], domain="com.microsoft", embed_mode=0, ep_cache_context="x.bin")
+COMPILED = helper.make_node(
+    "EPContext", ["x"], ["y"], domain="com.microsoft", embed_mode=0, ep_cache_context="x.bin"
+)
 LOOP = helper.make_node("Loop", ["", ""], ["y"], body=graph())
 
 
@@ -315,14 +347,19 @@ LOOP = helper.make_node("Loop", ["", ""], ["y"], body=graph())
         (helper.make_model(graph([COMPILED])), "EPContext"),
         (helper.make_model(graph([LOOP])), "type Loop, a loop, which may be endless"),
         (
-            helper.make_model(graph([helper.make_node("If", ["x"], ["y"], then_branch=graph([LOOP]))])),
+            helper.make_model(
+                graph([helper.make_node("If", ["x"], ["y"], then_branch=graph([LOOP]))])
+            ),
             "type Loop",
         ),
         (
             helper.make_model(graph(), functions=[helper.make_function("d", "f", [], [], [], [])]),
             "functions of its own",
         ),
-        (helper.make_model(graph([helper.make_node("Abs", ["x"], ["y"])] * 50_001)), "more than 50,000 nodes"),
+        (
+            helper.make_model(graph([helper.make_node("Abs", ["x"], ["y"])] * 50_001)),
+            "more than 50,000 nodes",
+        ),
     ],
 )
 def test_a_graph_of_more_than_an_encoder_needs_is_refused(model, message, tmp_path):

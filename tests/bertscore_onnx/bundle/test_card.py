@@ -44,7 +44,9 @@ def test_a_card_has_the_signature_of_its_scores(manifest, tiny_bundle):
 
 
 def test_a_card_names_a_tuned_layer_and_all_layers(manifest, all_layers_bundle):
-    card = model_card({"x": msgspec.structs.replace(manifest, model_id="roberta-large", num_layers=17)})
+    card = model_card(
+        {"x": msgspec.structs.replace(manifest, model_id="roberta-large", num_layers=17)}
+    )
     assert "17, which bert-score chose for this model" in card
     assert "| layer | all, 0 to 3" in model_card({"x": read_manifest(all_layers_bundle)})
 
@@ -62,12 +64,18 @@ def test_a_card_lists_the_languages_that_can_use_the_bundle(scoring_bundle, mani
     card, slow = model_card({"x": scoring}), scoring.slow_differences
     assert "| languages | any with ONNX Runtime" in card
     assert (
-        f"| scoring graph | `scoring.onnx`, from token ids to P, R and F; at most {scoring.scoring_difference:.1e}"
+        "| scoring graph | `scoring.onnx`, from token ids to P, R and F; at most "
+        f"{scoring.scoring_difference:.1e}" in card
+    )
+    assert (
+        f"| slow tokenizer | gives {slow.num_different} of 61 texts tried at the export other ids |"
         in card
     )
-    assert f"| slow tokenizer | gives {slow.num_different} of 61 texts tried at the export other ids |" in card
     card = model_card({"x": msgspec.structs.replace(scoring, tokenizer_mode="slow")})
-    assert "| languages | Python, by the package: the ids follow rules that `tokenizer.slow.json`" in card
+    assert (
+        "| languages | Python, by the package: the ids follow rules that `tokenizer.slow.json`"
+        in card
+    )
     card = model_card({"x": manifest})
     assert "| languages | Python, by the package |" in card
     assert "| scoring graph | none |" in card
@@ -76,13 +84,22 @@ def test_a_card_lists_the_languages_that_can_use_the_bundle(scoring_bundle, mani
 
 def test_a_license_stands_only_where_it_is_known(manifest):
     assert "license" not in front_matter(model_card({"x": manifest}))
-    known = {"license": "other", "license_name": "own: terms", "license_link": "https://example.org/terms#1"}
+    known = {
+        "license": "other",
+        "license_name": "own: terms",
+        "license_link": "https://example.org/terms#1",
+    }
     assert front_matter(model_card({"x": manifest}, known)).items() >= known.items()
 
 
-@pytest.mark.parametrize("name", ["a: b", "- x", "{x}", "#", "'", '"', "`a`", "yes", "1e3", "模型", "😀", "x" * 5000])
+@pytest.mark.parametrize(
+    "name", ["a: b", "- x", "{x}", "#", "'", '"', "`a`", "yes", "1e3", "模型", "😀", "x" * 5000]
+)
 def test_front_matter_is_yaml_whatever_the_model_is_called(manifest, name):
-    card = model_card({"x": msgspec.structs.replace(manifest, model_id=name, revision="a" * 40)}, {"license": name})
+    card = model_card(
+        {"x": msgspec.structs.replace(manifest, model_id=name, revision="a" * 40)},
+        {"license": name},
+    )
     assert front_matter(card)["license"] == name
     assert front_matter(card)["library_name"] == "bertscore-onnx"
     assert front_matter(card).get("base_model", name) == name
@@ -113,5 +130,7 @@ def test_a_card_that_states_no_license_has_none(tmp_path, content):
 
 
 def test_the_export_writes_a_card_that_is_no_part_of_the_bundle(tiny_bundle, manifest):
-    assert (tiny_bundle / "README.md").read_text(encoding="utf-8") == model_card({"path/to/bundle": manifest})
+    assert (tiny_bundle / "README.md").read_text(encoding="utf-8") == model_card(
+        {"path/to/bundle": manifest}
+    )
     assert "README.md" not in open_bundle(tiny_bundle).manifest.files

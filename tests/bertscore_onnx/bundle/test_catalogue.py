@@ -26,10 +26,17 @@ def test_entries_are_read_only() -> None:
         ("answerdotai/ModernBERT-large", "modernbert", 19, 8192),
     ],
 )
-def test_find_returns_the_facts_of_a_model(name: str, family: str, num_layers: int, max_length: int | None) -> None:
+def test_find_returns_the_facts_of_a_model(
+    name: str, family: str, num_layers: int, max_length: int | None
+) -> None:
     entry = catalogue.find(name)
     assert entry is not None
-    assert (entry.name, entry.family, entry.num_layers, entry.max_length) == (name, family, num_layers, max_length)
+    assert (entry.name, entry.family, entry.num_layers, entry.max_length) == (
+        name,
+        family,
+        num_layers,
+        max_length,
+    )
 
 
 def test_every_model_has_a_size() -> None:
@@ -40,7 +47,9 @@ def test_every_model_has_a_size() -> None:
 
 
 def test_the_models_over_2_gib_are_exactly_the_known_ones() -> None:
-    assert {entry.name for entry in catalogue.entries().values() if entry.size_mb * 10**6 > 2 * 1024**3} == {
+    assert {
+        entry.name for entry in catalogue.entries().values() if entry.size_mb * 10**6 > 2 * 1024**3
+    } == {
         "microsoft/deberta-xlarge-mnli",
         "microsoft/deberta-v2-xlarge-mnli",
         "microsoft/deberta-v2-xxlarge",
@@ -68,7 +77,12 @@ BERT_BASE = Architecture("bert", 12, 768, 30522)
 def test_a_model_of_the_same_type_and_sizes_may_be_the_catalogues() -> None:
     for name, entry in catalogue.entries().items():
         assert misnamed(name, entry.architecture) is None
-        assert misnamed(name, replace(entry.architecture, family=catalogue.common_family(entry.family))) is None
+        assert (
+            misnamed(
+                name, replace(entry.architecture, family=catalogue.common_family(entry.family))
+            )
+            is None
+        )
     assert misnamed("bert-base-uncased", BERT_BASE) is None
 
 
@@ -77,18 +91,22 @@ def test_a_model_that_differs_in_one_fact_is_not_the_catalogues(field: str) -> N
     for name, entry in catalogue.entries().items():
         fact = getattr(entry.architecture, field)
         other = "longformer" if entry.family != "longformer" else "bert"
-        changed = replace(entry.architecture, **{field: other if field == "family" else (fact or 0) + 1})
+        changed = replace(
+            entry.architecture, **{field: other if field == "family" else (fact or 0) + 1}
+        )
         assert (misnamed(name, changed) is None) == (fact is None)
 
 
 def test_the_difference_states_both_models() -> None:
     assert misnamed("bert-base-uncased", Architecture("bert", 6, 48, 1000)) == (
-        "bert-base-uncased is a model of the catalogue with type bert, layers 12, hidden size 768, vocabulary 30522; "
-        "this one has type bert, layers 6, hidden size 48, vocabulary 1000"
+        "bert-base-uncased is a model of the catalogue with type bert, layers 12, hidden size "
+        "768, vocabulary 30522; this one has type bert, layers 6, hidden size 48, vocabulary 1000"
     )
 
 
-@pytest.mark.parametrize("model", [Architecture("unknown", None, None, None), Architecture(None, 12, 768, None)])
+@pytest.mark.parametrize(
+    "model", [Architecture("unknown", None, None, None), Architecture(None, 12, 768, None)]
+)
 def test_a_fact_that_is_not_known_is_not_compared(model: Architecture) -> None:
     assert misnamed("bert-base-uncased", model) is None
 
@@ -110,7 +128,9 @@ def test_find_returns_none_for_an_unknown_name(name: str) -> None:
         *((name, 1, {}) for name in ("t5-small", "mine", "../en/roberta-large")),
     ],
 )
-def test_baselines_are_those_of_the_layer(name: str, num_layers: int, baselines: dict[str, Baseline]) -> None:
+def test_baselines_are_those_of_the_layer(
+    name: str, num_layers: int, baselines: dict[str, Baseline]
+) -> None:
     assert catalogue.baselines(name, num_layers) == baselines
 
 

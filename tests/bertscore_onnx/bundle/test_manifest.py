@@ -1,4 +1,6 @@
-"""What a sealed manifest may say: numbers within reason, ids of the model, lists that fit the layers, plain names."""
+"""What a sealed manifest may say: numbers within reason, ids of the model, lists that fit the
+layers, plain names.
+"""
 
 import hashlib
 import json
@@ -15,7 +17,9 @@ GOLDEN = {"candidate": "a", "reference": "b", "precision": [1.0], "recall": [1.0
 
 @pytest.fixture
 def sealed(tiny_bundle, tmp_path):
-    """Return a function that changes fields of the manifest and writes the digest that is right for them."""
+    """Return a function that changes fields of the manifest and writes the digest that is right for
+    them.
+    """
     bundle = shutil.copytree(tiny_bundle, tmp_path / "bundle")
 
     def change(**fields):
@@ -49,13 +53,20 @@ def test_a_wrong_type_or_a_number_beyond_reason_is_refused(sealed, field, value)
         read_manifest(sealed(**{field: value}))
 
 
-@pytest.mark.parametrize("name", ["bert-base-uncased", "roberta-large", "google/electra-small-generator"])
+@pytest.mark.parametrize(
+    "name", ["bert-base-uncased", "roberta-large", "google/electra-small-generator"]
+)
 def test_the_name_of_another_model_of_the_catalogue_is_refused(sealed, name):
-    with pytest.raises(ManifestError, match=f"{name} is a model of the catalogue with type .*; this one has type bert"):
+    with pytest.raises(
+        ManifestError,
+        match=f"{name} is a model of the catalogue with type .*; this one has type bert",
+    ):
         read_manifest(sealed(model_id=name))
 
 
-@pytest.mark.parametrize("field", ["pad_id", "zero_weight_ids", "empty_ids", "prefix_ids", "suffix_ids"])
+@pytest.mark.parametrize(
+    "field", ["pad_id", "zero_weight_ids", "empty_ids", "prefix_ids", "suffix_ids"]
+)
 def test_an_id_that_the_model_does_not_have_is_refused(sealed, field):
     spec = json.loads((sealed() / "bertscore.json").read_bytes())["tokenizer_spec"]
     ids = 100 if field == "pad_id" else [2, 100]
@@ -107,7 +118,11 @@ def test_a_name_that_could_forge_a_line_is_refused(sealed, field, name):
 
 
 def test_names_in_lists_and_tables_are_checked_too(sealed):
-    for fields in ({"inputs": ["\x1b"]}, {"exported_with": {"torch": "\n"}}, {"exported_with": {"\n": "1"}}):
+    for fields in (
+        {"inputs": ["\x1b"]},
+        {"exported_with": {"torch": "\n"}},
+        {"exported_with": {"\n": "1"}},
+    ):
         with pytest.raises(ManifestError, match="printed"):
             read_manifest(sealed(**fields))
 
@@ -142,7 +157,9 @@ def test_scores_of_unrelated_pairs_are_read(sealed):
 )
 def test_scores_of_unrelated_pairs_that_do_not_fit_are_refused(sealed, changes, message):
     with pytest.raises(ManifestError, match=message):
-        read_manifest(sealed(baselines={"en": [BASELINE]}, unrelated={"en": {**UNRELATED, **changes}}))
+        read_manifest(
+            sealed(baselines={"en": [BASELINE]}, unrelated={"en": {**UNRELATED, **changes}})
+        )
 
 
 def test_unrelated_scores_without_a_baseline_are_refused(sealed):

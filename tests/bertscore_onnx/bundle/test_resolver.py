@@ -21,7 +21,9 @@ def installed(tiny_bundle, home):
     return install
 
 
-@pytest.mark.parametrize("arguments", [{}, {"num_layers": 2}, {"tokenizer_mode": "slow"}, {"precision": "fp32"}])
+@pytest.mark.parametrize(
+    "arguments", [{}, {"num_layers": 2}, {"tokenizer_mode": "slow"}, {"precision": "fp32"}]
+)
 def test_a_path_is_opened_as_it_is(tiny_bundle, arguments):
     assert resolve_bundle(str(tiny_bundle), **arguments).path == tiny_bundle
 
@@ -44,7 +46,8 @@ def test_a_catalogue_name_means_its_tuned_layer_by_default(installed, arguments,
     for variant in ((17,), (3,), (17, "fast"), (17, "slow", "int8")):
         installed("roberta-large", *variant)
     assert (
-        resolve_bundle("roberta-large", **arguments).path == bundle_folder("roberta-large", Variant(17)).parent / found
+        resolve_bundle("roberta-large", **arguments).path
+        == bundle_folder("roberta-large", Variant(17)).parent / found
     )
 
 
@@ -53,7 +56,8 @@ def test_a_catalogue_name_means_its_tuned_layer_by_default(installed, arguments,
     [
         ("mine", 2, "roberta-large"),  # another model
         ("roberta-large", 12, "roberta-large"),  # another layer
-        ("google--electra-small-generator", 9, "google/electra-small-generator"),  # a name with the same folder
+        # a name with the same folder
+        ("google--electra-small-generator", 9, "google/electra-small-generator"),
     ],
 )
 def test_a_bundle_in_the_place_of_another_is_refused(installed, name, num_layers, as_name):
@@ -62,7 +66,9 @@ def test_a_bundle_in_the_place_of_another_is_refused(installed, name, num_layers
     place = bundle_folder(as_name, Variant(chosen))
     place.parent.mkdir(exist_ok=True)
     copied.rename(place)
-    with pytest.raises(ManifestError, match=f"is the place of {as_name}, and holds {name}, layer-{num_layers}-"):
+    with pytest.raises(
+        ManifestError, match=f"is the place of {as_name}, and holds {name}, layer-{num_layers}-"
+    ):
         resolve_bundle(as_name)
     assert resolve_bundle(str(place)).manifest.model_id == name
 
@@ -91,8 +97,9 @@ def test_a_bundle_of_the_other_tokenizer_is_refused(tiny_bundle, fast_bundle, ha
     mode = " --tokenizer-mode fast" if asked == "fast" else ""
     command = f"bertscore-onnx export --model MODEL --num-layers 2{mode}"
     assert str(caught.value) == (
-        f"The bundle {bundle} has the {has} tokenizer, and the {asked} one was asked for. Leave `use_fast_tokenizer` "
-        f"out, or run `{command}` (MODEL is the folder or the Hub id of tiny-bert)."
+        f"The bundle {bundle} has the {has} tokenizer, and the {asked} one was asked for. Leave "
+        f"`use_fast_tokenizer` out, or run `{command}` (MODEL is the folder or the Hub id of "
+        "tiny-bert)."
     )
 
 
@@ -102,8 +109,9 @@ def test_a_bundle_in_int8_does_not_stand_for_one_in_fp32(installed):
     with pytest.raises(BundleNotFoundError) as caught:
         resolve_bundle("someone/own-model")
     assert str(caught.value) == (
-        "No bundle of someone/own-model with its slow tokenizer in fp32 is here, only layer-5-slow-int8. Choose one of "
-        "these, or run `bertscore-onnx export --model someone/own-model --num-layers N`."
+        "No bundle of someone/own-model with its slow tokenizer in fp32 is here, only "
+        "layer-5-slow-int8. Choose one of these, or run `bertscore-onnx export --model "
+        "someone/own-model --num-layers N`."
     )
 
 
@@ -162,7 +170,17 @@ def test_the_error_for_an_unknown_name_has_the_three_nearest(installed, name, ne
 
 @pytest.mark.parametrize(
     "path",
-    ["path/to/absent", "./absent", "../absent", "~/absent", "/absent", "absent/", "C:\\absent", "here/absent", ""],
+    [
+        "path/to/absent",
+        "./absent",
+        "../absent",
+        "~/absent",
+        "/absent",
+        "absent/",
+        "C:\\absent",
+        "here/absent",
+        "",
+    ],
 )
 def test_a_missing_path_is_treated_as_a_path(home, tmp_path, monkeypatch, path):
     monkeypatch.chdir(tmp_path)
@@ -170,8 +188,9 @@ def test_a_missing_path_is_treated_as_a_path(home, tmp_path, monkeypatch, path):
     with pytest.raises(BundleNotFoundError) as caught:
         resolve_bundle(path)
     assert str(caught.value) == (
-        f"There is no folder {path!r}. Give the path of a bundle, absolute if it is not in the working folder, or the "
-        "name of a model; `bertscore-onnx models` lists those that are known."
+        f"There is no folder {path!r}. Give the path of a bundle, absolute if it is not in the "
+        "working folder, or the name of a model; `bertscore-onnx models` lists those that are "
+        "known."
     )
 
 

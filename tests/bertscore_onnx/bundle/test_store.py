@@ -96,7 +96,10 @@ def make_a_link(home):
 @pytest.mark.parametrize(
     "change",
     [
-        *(lambda home, mode=mode: (home / "digests.json").chmod(mode) for mode in (0o620, 0o602, 0o666)),
+        *(
+            lambda home, mode=mode: (home / "digests.json").chmod(mode)
+            for mode in (0o620, 0o602, 0o666)
+        ),
         lambda home: home.chmod(0o777),
         make_a_link,
     ],

@@ -36,7 +36,8 @@ def test_standard_output_is_the_baseline_file_and_the_standard_error_is_reported
     result = measure()
     assert result.stdout == expected.to_csv()
     assert result.stderr.startswith(
-        f"110 pairs; the largest standard error of a mean is {expected.largest_standard_error:.1e}; "
+        "110 pairs; the largest standard error of a mean is "
+        f"{expected.largest_standard_error:.1e}; "
     )
     assert measure("-q").stderr == ""
 
@@ -48,13 +49,17 @@ def test_every_layer_of_a_bundle_of_all_is_measured(measure, all_layers_bundle):
 
 def test_json_is_the_librarys_with_pairs_seed_and_words_as_options(measure, bundle, expected):
     assert json.loads(measure("--format", "json").stdout) == json.loads(expected.to_json())
-    content = json.loads(measure("--pairs", "10", "--seed", "3", "--max-words", "50", "--format", "json").stdout)
+    content = json.loads(
+        measure("--pairs", "10", "--seed", "3", "--max-words", "50", "--format", "json").stdout
+    )
     with BERTScorer(bundle, device="cpu") as scorer:
         other = compute_baseline(scorer, CORPUS.splitlines(), num_pairs=10, seed=3, max_words=50)
     assert content == json.loads(other.to_json())
 
 
-def test_into_the_bundle_it_rescales_and_counts_pairs_above_it(measure, run_json, bundle, write, expected):
+def test_into_the_bundle_it_rescales_and_counts_pairs_above_it(
+    measure, run_json, bundle, write, expected
+):
     before = read_manifest(bundle).digest
     result = measure("--into-bundle", "en")
     after = read_manifest(bundle)

@@ -26,7 +26,9 @@ def test_a_machine_without_bundles_is_well(run, home):
 
 
 def test_a_provider_that_does_not_work_exits_1_after_the_report(run, home, monkeypatch):
-    monkeypatch.setattr("bertscore_onnx.cli.doctor.try_providers", lambda: {"CUDAExecutionProvider": "no driver"})
+    monkeypatch.setattr(
+        "bertscore_onnx.cli.doctor.try_providers", lambda: {"CUDAExecutionProvider": "no driver"}
+    )
     result = run("doctor")
     assert result.exit_code == 1
     assert result.stdout.startswith("Not everything works: CUDAExecutionProvider\n")
@@ -34,8 +36,12 @@ def test_a_provider_that_does_not_work_exits_1_after_the_report(run, home, monke
 
 
 def test_a_missing_cudnn_exits_1_after_the_report(run, home, monkeypatch):
-    monkeypatch.setattr("bertscore_onnx.cli.doctor.try_providers", lambda: {"CUDAExecutionProvider": None})
-    monkeypatch.setattr("bertscore_onnx.encoding.providers.cudnn_error", lambda: "libcudnn.so.9: cannot open")
+    monkeypatch.setattr(
+        "bertscore_onnx.cli.doctor.try_providers", lambda: {"CUDAExecutionProvider": None}
+    )
+    monkeypatch.setattr(
+        "bertscore_onnx.encoding.providers.cudnn_error", lambda: "libcudnn.so.9: cannot open"
+    )
     result = run("doctor")
     assert result.exit_code == 1
     assert re.search(r"^cuDNN +libcudnn\.so\.9: cannot open$", result.stdout, re.MULTILINE)
@@ -49,8 +55,13 @@ def test_the_graph_is_the_product_of_two_matrices():
         [value("a", 1, ["rows", "inner"]), value("b", 1, ["inner", "columns"])],
         [value("product", 1, ["rows", "columns"])],
     )
-    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
-    assert files("bertscore_onnx.cli").joinpath("self_test.onnx").read_bytes() == model.SerializeToString()
+    model = onnx.helper.make_model(
+        graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8
+    )
+    assert (
+        files("bertscore_onnx.cli").joinpath("self_test.onnx").read_bytes()
+        == model.SerializeToString()
+    )
 
 
 def test_runs_a_bundle(run, run_json, installed_bundle):
@@ -82,7 +93,9 @@ def test_runs_a_bundle_of_all_layers(run, home, all_layers_bundle):
         ("", 2, "affinity", "all that this process may run on"),
     ],
 )
-def test_reports_the_usable_cpus_and_what_bounds_them(run, run_json, home, monkeypatch, value, number, source, words):
+def test_reports_the_usable_cpus_and_what_bounds_them(
+    run, run_json, home, monkeypatch, value, number, source, words
+):
     monkeypatch.setattr("bertscore_onnx.concurrency.cpus.permitted_cpus", lambda: (2, "affinity"))
     monkeypatch.setenv("OMP_NUM_THREADS", value)
     assert re.search(rf"^usable CPUs +{number}, {words}$", run("doctor").stdout, re.MULTILINE)
@@ -94,7 +107,10 @@ def test_a_broken_bundle_exits_1_after_the_report(run, installed_bundle):
     (installed_bundle / "model.onnx").write_bytes(b"")
     result = run("doctor")
     assert result.exit_code == 1
-    assert f"{installed_bundle}: {installed_bundle / 'model.onnx'} is not the file that was exported" in result.stdout
+    assert (
+        f"{installed_bundle}: {installed_bundle / 'model.onnx'} is not the file that was exported"
+        in result.stdout
+    )
     assert result.stdout.splitlines()[-1] == "inference       not tried"
 
 
@@ -105,11 +121,17 @@ def fail():
 @pytest.mark.parametrize(
     ("name", "stand_in", "found"),
     [
-        ("scoring.golden.golden_difference", lambda pipeline: 0.5, (None, "the golden scores differ by 5.0e-01")),
+        (
+            "scoring.golden.golden_difference",
+            lambda pipeline: 0.5,
+            (None, "the golden scores differ by 5.0e-01"),
+        ),
         ("encoding.providers.load_onnxruntime", fail, ("ONNX Runtime is not installed.", None)),
     ],
 )
-def test_what_fails_on_this_machine_exits_1_after_the_report(run, installed_bundle, monkeypatch, name, stand_in, found):
+def test_what_fails_on_this_machine_exits_1_after_the_report(
+    run, installed_bundle, monkeypatch, name, stand_in, found
+):
     monkeypatch.setattr(f"bertscore_onnx.{name}", stand_in)
     result = run("doctor", "--format", "json")
     report = json.loads(result.stdout)
@@ -117,12 +139,22 @@ def test_what_fails_on_this_machine_exits_1_after_the_report(run, installed_bund
     assert (report["onnxruntime_error"], report["trial"] and report["trial"]["error"]) == found
 
 
-def test_a_device_that_cannot_run_the_bundle_exits_1_after_the_report(run, installed_bundle, monkeypatch):
+def test_a_device_that_cannot_run_the_bundle_exits_1_after_the_report(
+    run, installed_bundle, monkeypatch
+):
     def open_but_openvino(graph, options, provider, *threads):
-        return (None, "no If .") if provider.device == OPENVINO.device else open_session(graph, options, provider)
+        return (
+            (None, "no If .")
+            if provider.device == OPENVINO.device
+            else open_session(graph, options, provider)
+        )
 
-    monkeypatch.setattr("bertscore_onnx.encoding.providers.is_installed", lambda provider: provider is not CUDA)
-    monkeypatch.setattr("bertscore_onnx.cli.doctor.try_providers", lambda: {OPENVINO.name: None, CPU.name: None})
+    monkeypatch.setattr(
+        "bertscore_onnx.encoding.providers.is_installed", lambda provider: provider is not CUDA
+    )
+    monkeypatch.setattr(
+        "bertscore_onnx.cli.doctor.try_providers", lambda: {OPENVINO.name: None, CPU.name: None}
+    )
     monkeypatch.setattr("bertscore_onnx.encoding.session.open_session", open_but_openvino)
     result = run("doctor")
     assert (result.exit_code, result.stderr) == (1, "")
@@ -146,7 +178,9 @@ def test_a_bundle_that_is_not_installed_is_tried_by_its_path(run, home, tiny_bun
     assert (result.exit_code, f"{tmp_path} is no bundle" in result.stdout) == (1, True)
 
 
-def test_the_bundle_of_the_environment_comes_first(run, run_json, installed_bundle, tiny_bundle, monkeypatch):
+def test_the_bundle_of_the_environment_comes_first(
+    run, run_json, installed_bundle, tiny_bundle, monkeypatch
+):
     monkeypatch.setenv("BERTSCORE_ONNX_MODEL", str(tiny_bundle))
     report = run_json("doctor")
     paths = [str(tiny_bundle), str(installed_bundle)]

@@ -11,20 +11,40 @@ pytestmark = pytest.mark.slow  # it imports PyTorch
 
 def test_prints_the_folder_and_the_stages(run, tiny_model, tmp_path):
     output = tmp_path / "my bundle"
-    result = run("export", "--model", tiny_model, "--num_layers", 1, "--output", output, "--tokenizer_mode", "fast")
+    result = run(
+        "export",
+        "--model",
+        tiny_model,
+        "--num_layers",
+        1,
+        "--output",
+        output,
+        "--tokenizer_mode",
+        "fast",
+    )
     assert (result.exit_code, result.stdout) == (0, f"{output}\n")
     manifest = open_bundle(output).manifest
     assert (manifest.num_layers, manifest.tokenizer_mode) == (1, "fast")
     *stages, model, verified, tokenizer, size, hint = result.stderr.splitlines()
-    assert [stage.partition(" ")[0] for stage in stages] == ["[1/5]", "[2/5]", "[3/5]", "[4/5]", "[5/5]"]
+    assert [stage.partition(" ")[0] for stage in stages] == [
+        "[1/5]",
+        "[2/5]",
+        "[3/5]",
+        "[4/5]",
+        "[5/5]",
+    ]
     assert re.fullmatch(r"\[3/5\] Writing the graph \.\.\.  \d+\.\d s", stages[2])
     assert model == "Model: tiny-bert, layer 1, fp32, fast tokenizer"
     assert verified.startswith(
         f"Verified: P, R and F of 8 pairs differ from PyTorch's by {manifest.golden_difference:.1e}"
     )
-    assert re.match(r"Tokenizer: ids other than the slow tokenizer's for \d+ of 61 texts", tokenizer)
+    assert re.match(
+        r"Tokenizer: ids other than the slow tokenizer's for \d+ of 61 texts", tokenizer
+    )
     found = re.fullmatch(r"Bundle: (\d+\.\d) MB, exported in \d+\.\d s", size)
-    assert float(found[1]) == pytest.approx(sum(file.stat().st_size for file in output.iterdir()) / 1e6, abs=0.051)
+    assert float(found[1]) == pytest.approx(
+        sum(file.stat().st_size for file in output.iterdir()) / 1e6, abs=0.051
+    )
     assert hint == f"Score with it: bertscore-onnx score --model '{output}' -c FILE -r FILE"
 
 
@@ -37,23 +57,53 @@ def test_prints_the_folder_and_the_stages(run, tiny_model, tmp_path):
 )
 def test_reports_who_can_use_the_scoring_graph(run, tiny_model, tmp_path, mode, users):
     output = tmp_path / "bundle"
-    options = ["--model", tiny_model, "-l", 1, "--scoring-graph", "--tokenizer-mode", mode, "--output", output]
-    [line] = [line for line in run("export", *options).stderr.splitlines() if line.startswith("Scoring graph: ")]
+    options = [
+        "--model",
+        tiny_model,
+        "-l",
+        1,
+        "--scoring-graph",
+        "--tokenizer-mode",
+        mode,
+        "--output",
+        output,
+    ]
+    [line] = [
+        line
+        for line in run("export", *options).stderr.splitlines()
+        if line.startswith("Scoring graph: ")
+    ]
     difference = f"{open_bundle(output).manifest.scoring_difference:.1e}"
-    assert line.startswith(f"Scoring graph: P, R and F differ from the encoder's by {difference} at most; {users}")
+    assert line.startswith(
+        f"Scoring graph: P, R and F differ from the encoder's by {difference} at most; {users}"
+    )
 
 
 def test_reports_the_first_texts_of_other_ids_than_the_slow_tokenizers(run, tmp_path):
     from tests.support.tiny_models import save_model_and_tokenizer
 
-    model = save_model_and_tokenizer("roberta", tmp_path / "roberta")  # the slow tokenizer adds a space in front
-    result = run("export", "--model", model, "-l", 1, "--tokenizer-mode", "fast", "--output", tmp_path / "bundle")
+    # the slow tokenizer adds a space in front
+    model = save_model_and_tokenizer("roberta", tmp_path / "roberta")
+    result = run(
+        "export",
+        "--model",
+        model,
+        "-l",
+        1,
+        "--tokenizer-mode",
+        "fast",
+        "--output",
+        tmp_path / "bundle",
+    )
     [line] = [line for line in result.stderr.splitlines() if line.startswith("Tokenizer: ")]
-    found = re.fullmatch(r"Tokenizer: ids other than the slow tokenizer's for (\d+) of 61 texts: (.*), \.\.\.", line)
+    found = re.fullmatch(
+        r"Tokenizer: ids other than the slow tokenizer's for (\d+) of 61 texts: (.*), \.\.\.", line
+    )
     slow = open_bundle(tmp_path / "bundle").manifest.slow_differences
     assert int(found[1]) == slow.num_different > 30
     assert found[2].startswith(
-        "'The cat sat on the mat.', 'A cat was sitting on the mat.', 'Profits rose by 12 % in the th'"
+        "'The cat sat on the mat.', 'A cat was sitting on the mat.', 'Profits rose by 12 % in "
+        "the th'"
     )
 
 
@@ -62,7 +112,9 @@ def test_options_that_do_not_fit_are_wrong_usage(refused):
     assert message in refused("export", "--model", "roberta-large", "--no-inner-norm")
 
 
-def test_force_replaces_a_bundle_and_nothing_else(run, refused, tiny_model, installed_bundle, write, tmp_path):
+def test_force_replaces_a_bundle_and_nothing_else(
+    run, refused, tiny_model, installed_bundle, write, tmp_path
+):
     stderr = refused("export", "--model", tiny_model, "-l", 2)
     assert stderr.endswith(f"Error: {installed_bundle} already exists. Pass --force to replace it.")
     arguments = ["export", "--model", tiny_model, "-l", 1, "--force", "--output"]
@@ -107,11 +159,16 @@ def test_the_path_of_no_folder_is_refused_before_the_first_stage(run):
     assert "[1/5]" not in result.stderr
 
 
-def test_a_folder_that_bears_the_name_of_another_model_is_refused_before_the_first_stage(run, tiny_model, tmp_path):
+def test_a_folder_that_bears_the_name_of_another_model_is_refused_before_the_first_stage(
+    run, tiny_model, tmp_path
+):
     folder = shutil.copytree(tiny_model, tmp_path / "bert-base-uncased")
     for options in ([], ["-l", 1], ["--all-layers"], ["--name", "distilroberta-base"]):
         result = run("export", "--model", folder, *options)
         assert result.exit_code == 2
-        assert f"{options[1] if '--name' in options else folder.name} is a model of the catalogue" in result.stderr
+        assert (
+            f"{options[1] if '--name' in options else folder.name} is a model of the catalogue"
+            in result.stderr
+        )
         assert "this one has type bert, layers 3, hidden size 32, vocabulary 30." in result.stderr
         assert "[1/5]" not in result.stderr

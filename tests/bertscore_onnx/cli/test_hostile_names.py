@@ -1,4 +1,6 @@
-"""Nothing that a text, a file or a system is called reaches a terminal as an order: every command is tried on one."""
+"""Nothing that a text, a file or a system is called reaches a terminal as an order: every command
+is tried on one.
+"""
 
 import json
 import re
@@ -9,9 +11,13 @@ import pytest
 from tests.support.command_line import on_terminal
 
 HOSTILE = "a\x1b[2J\x1b]0;title\x07\x9b31m\u202edcba\u2066\r\x7fz"
-"""Clears the screen, names the window, colours, reverses the direction, and goes back to the start of the line."""
+"""Clears the screen, names the window, colours, reverses the direction, and goes back to the start
+of the line.
+"""
 
-CONTROL = re.compile("[^\n\t\x20-\x7e\xa0-\U0010ffff]|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+CONTROL = re.compile(
+    "[^\n\t\x20-\x7e\xa0-\U0010ffff]|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+)
 
 PROGRAM = """
 import json, sys
@@ -30,7 +36,9 @@ for arguments in json.load(open(sys.argv[1])):
 
 @pytest.fixture
 def commands(tiny_bundle, all_layers_bundle, tmp_path):
-    """Commands with hostile texts, files, systems, metrics, language pairs and models, and their exit statuses."""
+    """Commands with hostile texts, files, systems, metrics, language pairs and models, and their
+    exit statuses.
+    """
 
     def file(content, name=HOSTILE):
         path = tmp_path / f"{len(list(tmp_path.iterdir()))}{name}"
@@ -42,13 +50,19 @@ def commands(tiny_bundle, all_layers_bundle, tmp_path):
 
     bare = HOSTILE.replace("\r", "")
     texts, others = file(f"{bare} the cat\nit is cold\n" * 3), file(f"the cat {bare}\nit is\n" * 3)
-    pairs = file(json.dumps({"candidate": HOSTILE, "reference": "the cat", HOSTILE: 1}) + "\n", "pairs.jsonl")
+    pairs = file(
+        json.dumps({"candidate": HOSTILE, "reference": "the cat", HOSTILE: 1}) + "\n", "pairs.jsonl"
+    )
     rows = [(f"s{system}{bare}", segment, 10 * system + segment, segment * system % 5, f"xx-{bare}")
             for system in range(3) for segment in range(12)]  # fmt: skip
     judged = table(("system", "segment", "human", f"m{bare}", "lang_pair"), *rows)
     pair_rows = [(f"{bare} {'cat ' * row}", "the cat", row, f"xx-{bare}") for row in range(12)]
     rated = table(("candidate", "reference", "human_score", "lang_pair"), *pair_rows)
-    model, layers, output = ("-m", str(tiny_bundle)), ("-m", str(all_layers_bundle)), str(tmp_path / HOSTILE)
+    model, layers, output = (
+        ("-m", str(tiny_bundle)),
+        ("-m", str(all_layers_bundle)),
+        str(tmp_path / HOSTILE),
+    )
     systems = ("compare", *model, "-r", texts, "-c", texts, others, "--quiet")
     meta = ("meta", judged, "--score", f"m{bare}", "--quiet")
     return [

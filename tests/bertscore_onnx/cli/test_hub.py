@@ -30,7 +30,10 @@ def test_push_prints_the_name_to_load_it_by(run, hub, tiny_bundle, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", "right")
     result = run("push", tiny_bundle, "org/tiny", "--private")
     repository = hub.repositories["org/tiny"]
-    assert (result.exit_code, result.stdout) == (0, f"hf://org/tiny@{repository.refs['main']}/{VARIANT}\n")
+    assert (result.exit_code, result.stdout) == (
+        0,
+        f"hf://org/tiny@{repository.refs['main']}/{VARIANT}\n",
+    )
     assert repository.private
 
 

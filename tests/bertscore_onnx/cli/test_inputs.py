@@ -70,7 +70,9 @@ IDS = {
 
 @pytest.mark.parametrize("name", IDS)
 def test_tables_whose_ids_agree_or_that_have_none_are_paired(write, name):
-    files = choose_inputs([str(write("c.csv", "id,candidate\n1,a\n2,b\n"))], [str(write(f"r.{name}", IDS[name]))])
+    files = choose_inputs(
+        [str(write("c.csv", "id,candidate\n1,a\n2,b\n"))], [str(write(f"r.{name}", IDS[name]))]
+    )
     with open_pairs(files) as pairs:
         assert list(pairs) == list(pairs) == [("a", ["c"]), ("b", ["d"])]
 
@@ -79,11 +81,26 @@ def test_tables_whose_ids_agree_or_that_have_none_are_paired(write, name):
     ("candidates", "references", "named", "is_refused"),
     [
         ("segment,id,candidate\n0,k1,a\n1,k2,b\n", "id,reference\nk1,c\nk2,d\n", (), True),
-        ("segment,id,candidate\n0,k1,a\n1,k2,b\n", "id,reference\nk1,c\nk2,d\n", ("segment=id",), False),
+        (
+            "segment,id,candidate\n0,k1,a\n1,k2,b\n",
+            "id,reference\nk1,c\nk2,d\n",
+            ("segment=id",),
+            False,
+        ),
         ("id,candidate\nk1,a\nk2,b\n", "item,reference\nk2,d\nk1,c\n", (), True),
-        ("id,candidate\nk1,a\nk2,b\n", "item,reference\nk2,d\nk1,c\n", ("segment=id", "segment=item"), False),
+        (
+            "id,candidate\nk1,a\nk2,b\n",
+            "item,reference\nk2,d\nk1,c\n",
+            ("segment=id", "segment=item"),
+            False,
+        ),
         ("task,id,candidate\nx,1,a\ny,1,b\n", "id,task,reference\n1,y,d\n1,x,c\n", (), True),
-        ("task,id,candidate\nx,1,a\ny,1,b\n", "id,task,reference\n1,y,d\n1,x,c\n", ("segment=task+id",), False),
+        (
+            "task,id,candidate\nx,1,a\ny,1,b\n",
+            "id,task,reference\n1,y,d\n1,x,c\n",
+            ("segment=task+id",),
+            False,
+        ),
     ],
 )
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
@@ -91,9 +108,13 @@ def test_ids_are_in_the_first_column_of_the_usual_names_or_of_those_that_are_nam
     write, candidates, references, named, is_refused, suffix
 ):
     if suffix == "jsonl":
-        references = "".join(f"{json.dumps(row)}\n" for row in csv.DictReader(references.splitlines()))
+        references = "".join(
+            f"{json.dumps(row)}\n" for row in csv.DictReader(references.splitlines())
+        )
     columns = columns_of(named, "segment")
-    files = choose_inputs([str(write("c.csv", candidates))], [str(write(f"r.{suffix}", references))], columns=columns)
+    files = choose_inputs(
+        [str(write("c.csv", candidates))], [str(write(f"r.{suffix}", references))], columns=columns
+    )
     refused = refused_with("--columns segment=")
     with refused if is_refused else nullcontext(), open_pairs(files) as pairs:
         assert list(pairs) == list(pairs) == [("a", ["c"]), ("b", ["d"])]
@@ -108,7 +129,11 @@ def test_columns_of_texts_hold_no_ids(write):
     candidates = write("c.csv", "line,id\na,1\nb,2\n")
     for ids, fits in (((1, 2), True), ((1, 3), False)):
         table = write(
-            "r.jsonl", "".join(f'{{"line": "{text}", "id": {name}}}\n' for text, name in zip("cd", ids, strict=True))
+            "r.jsonl",
+            "".join(
+                f'{{"line": "{text}", "id": {name}}}\n'
+                for text, name in zip("cd", ids, strict=True)
+            ),
         )
         files = choose_inputs([str(candidates)], [str(table)], columns=named)
         with (
@@ -133,10 +158,14 @@ def test_ids_of_parquet_are_numbers_or_texts(write, tmp_path):
 
 
 def test_rows_with_the_same_ids_in_another_order_are_joined(write):
-    first, second = write("c.csv", "id,candidate\n1,a\n2,b\n3,c\n"), write("r.tsv", "id\treference\n1\ta\n3\tc\n2\tb\n")
+    first, second = (
+        write("c.csv", "id,candidate\n1,a\n2,b\n3,c\n"),
+        write("r.tsv", "id\treference\n1\ta\n3\tc\n2\tb\n"),
+    )
     third = write(
         "s.jsonl",
-        '{"id": 2, "reference": ["x", "y"]}\n{"id": 1, "reference": "z"}\n{"id": 3, "reference": "w"}\n',
+        '{"id": 2, "reference": ["x", "y"]}\n{"id": 1, "reference": "z"}\n{"id": 3, "reference": '
+        '"w"}\n',
     )
     with open_pairs(choose_inputs([str(first)], [str(second), str(third)])) as pairs:
         expected = [("a", ["a", "z"]), ("b", ["b", "x", "y"]), ("c", ["c", "w"])]
@@ -166,7 +195,9 @@ def test_the_segment_that_one_table_lacks_or_has_twice_is_named(write, ids, mess
 def test_a_second_column_that_tells_repeated_ids_apart_is_offered(write):
     first = write("c.csv", "id,subset,candidate\n1,x,a\n2,x,b\n1,y,c\n2,y,d\n")
     second = write("r.csv", "id,subset,reference\n1,x,a\n2,x,b\n1,y,c\n2,y,d\n")
-    refused = refused_with(r"c.csv, line 4: segment '1' occurs again.*--columns segment=subset\+id,")
+    refused = refused_with(
+        r"c.csv, line 4: segment '1' occurs again.*--columns segment=subset\+id,"
+    )
     with refused, open_pairs(choose_inputs([str(first)], [str(second)])):
         pass
 
@@ -175,7 +206,12 @@ QUESTIONS = [f"question {row}" for row in range(12)]
 
 
 def delimited(columns):
-    return "\n".join(",".join(map(str, row)) for row in [columns, *zip(*columns.values(), strict=True)]) + "\n"
+    return (
+        "\n".join(
+            ",".join(map(str, row)) for row in [columns, *zip(*columns.values(), strict=True)]
+        )
+        + "\n"
+    )
 
 
 @pytest.mark.parametrize("ids", [{}, {"id": range(12)}])
@@ -187,7 +223,8 @@ def test_values_that_contradict_the_positions_are_named(write, ids, name):
     files = [str(first)], [str(write("r.csv", delimited(other)))]
     second = "" if name == "question" else f" segment={name}"
     message = (
-        f"'{name}' of .*r.csv has the values of 'question' of .*c.csv, in other rows: 'question 0' is in .*c.csv, "
+        f"'{name}' of .*r.csv has the values of 'question' of .*c.csv, in other rows: 'question "
+        "0' is in .*c.csv, "
     )
     refused = refused_with(f"{message}line 2 and in .*r.csv, line 13.*segment=question{second}")
     with refused, open_pairs(choose_inputs(*files)):
@@ -208,14 +245,17 @@ def test_by_position_a_column_shows_the_order_or_one_table_has_none_that_could(w
     references = [f"reference {row}" for row in range(12)]
     unlike = write("s.csv", delimited({"latency": range(30, 42), "reference": references}))
     refused = pytest.raises(
-        InputError, match=r"Nothing shows that the rows of .*c.csv and .*s.csv are in the same order"
+        InputError,
+        match=r"Nothing shows that the rows of .*c.csv and .*s.csv are in the same order",
     )
     with refused, open_pairs(choose_inputs([str(first)], [str(unlike)])):
         pass
     alone = write("t.csv", delimited({"candidate": texts}))
     kept = KeptRows()
     with open_pairs(choose_inputs([str(alone)], [str(unlike)]), kept) as pairs:
-        assert list(pairs) == [(text, [reference]) for text, reference in zip(texts, references, strict=True)]
+        assert list(pairs) == [
+            (text, [reference]) for text, reference in zip(texts, references, strict=True)
+        ]
     assert kept.joins[0].endswith("are joined by position: nothing contradicts it.")
 
 
@@ -228,7 +268,9 @@ def test_ids_beside_lines_of_text_are_in_order(write):
     refused = pytest.raises(InputError, match="line 3: segment '2' is not in the order of ids")
     with refused, open_pairs(choose_inputs(*files)):
         pass
-    with open_pairs(choose_inputs(*files, columns=columns_of(["segment=none"], "segment"))) as pairs:
+    with open_pairs(
+        choose_inputs(*files, columns=columns_of(["segment=none"], "segment"))
+    ) as pairs:
         assert list(pairs) == [("a", ["c"]), ("b", ["d"])]
 
 
@@ -236,10 +278,14 @@ def test_a_table_in_a_pipe_is_joined_as_a_file_is(write, pipe):
     first = write("c.csv", "id,name,candidate\n1,x,a\n2,y,b\n")
     named = columns_of(["segment=name"], "segment")
     pipe(b'{"name": "y", "reference": "b"}\n{"name": "x", "reference": "a"}\n')
-    with open_pairs(choose_inputs([str(first)], ["-"], columns=named, input_formats=["csv", "jsonl"])) as pairs:
+    with open_pairs(
+        choose_inputs([str(first)], ["-"], columns=named, input_formats=["csv", "jsonl"])
+    ) as pairs:
         assert list(pairs) == list(pairs) == [("a", ["a"]), ("b", ["b"])]
     other = write("r.csv", "id,reference\n1,a\n2,b\n")
-    refused = pytest.raises(InputError, match=r"r.csv: there is no column 'name', only 'id', 'reference'")
+    refused = pytest.raises(
+        InputError, match=r"r.csv: there is no column 'name', only 'id', 'reference'"
+    )
     with refused, open_pairs(choose_inputs([str(first)], [str(other)], columns=named)):
         pass
 
@@ -290,7 +336,10 @@ def test_references_that_differ_are_refused_before_a_pipe_of_candidates_is_read(
 def test_a_pipe_that_ends_early_or_late_is_refused_after_the_pairs(write, pipe, piped, message):
     pipe(piped)
     read = []
-    with pytest.raises(InputError, match=message), open_pairs(texts("-", write("r", "c\nd\n"))) as pairs:
+    with (
+        pytest.raises(InputError, match=message),
+        open_pairs(texts("-", write("r", "c\nd\n"))) as pairs,
+    ):
         read.extend(pairs)
     assert [candidate for candidate, _ in read] == ["a", "b"][: len(piped) // 2]
 
@@ -301,8 +350,14 @@ def test_a_pipe_that_ends_early_or_late_is_refused_after_the_pairs(write, pipe, 
         ({"id": "1", "prediction": "c", "references": "r"}, None),
         ({"id": "1", "output": "c", "target": "r"}, None),
         ({"output": "x", "candidate": "c", "target": "x", "reference": "r"}, None),
-        ({"output": "c", "prediction": "c", "reference": "r"}, "'prediction' and 'output'.*--columns candidate=NAME"),
-        ({"candidate": "c", "target": "r", "references": "r"}, "'references' and 'target'.*--columns reference=NAME"),
+        (
+            {"output": "c", "prediction": "c", "reference": "r"},
+            "'prediction' and 'output'.*--columns candidate=NAME",
+        ),
+        (
+            {"candidate": "c", "target": "r", "references": "r"},
+            "'references' and 'target'.*--columns reference=NAME",
+        ),
     ],
 )
 def test_texts_are_in_the_column_of_the_role_or_the_only_one_of_a_usual_name(write, row, remedy):

@@ -14,7 +14,10 @@ from bertscore_onnx.bundle.store import file_digest
 def test_shows_the_manifest_and_recomputes_the_golden_scores(run, tiny_bundle):
     result = run("inspect", tiny_bundle, "--device", "cpu")
     shown = dict(line.split("  ", 1) for line in result.stdout.splitlines() if "  " in line)
-    assert {name: shown[name].strip() for name in ("path", "model", "layer", "family", "max length", "baselines")} == {
+    assert {
+        name: shown[name].strip()
+        for name in ("path", "model", "layer", "family", "max length", "baselines")
+    } == {
         "path": str(tiny_bundle),
         "model": "tiny-bert",
         "layer": "2",
@@ -23,7 +26,10 @@ def test_shows_the_manifest_and_recomputes_the_golden_scores(run, tiny_bundle):
         "baselines": "-",
     }
     manifest = read_manifest(tiny_bundle)
-    assert f"fp32; exported within {manifest.golden_difference:.1e} of PyTorch's scores" in shown["precision"]
+    assert (
+        f"fp32; exported within {manifest.golden_difference:.1e} of PyTorch's scores"
+        in shown["precision"]
+    )
     assert f"sha256 {manifest.files['model.onnx']}, as exported" in result.stdout
     assert re.match(r"Ready: 8 golden pairs within \S+ on CPUExecutionProvider\n", result.stdout)
     assert result.exit_code == 0
@@ -32,9 +38,14 @@ def test_shows_the_manifest_and_recomputes_the_golden_scores(run, tiny_bundle):
 def test_checks_the_scoring_graph(run, run_json, scoring_bundle):
     manifest = read_manifest(scoring_bundle)
     result = run("inspect", scoring_bundle, "--device", "cpu")
-    shown = f"precision, recall, f1; exported within {manifest.scoring_difference:.1e} of its scores\n"
+    shown = (
+        f"precision, recall, f1; exported within {manifest.scoring_difference:.1e} of its scores\n"
+    )
     assert (result.exit_code, shown in result.stdout) == (0, True)
-    assert f"gives other ids for {manifest.slow_differences.num_different} of 61 texts\n" in result.stdout
+    assert (
+        f"gives other ids for {manifest.slow_differences.num_different} of 61 texts\n"
+        in result.stdout
+    )
     assert "the scoring graph's scores within " in result.stdout.splitlines()[0]
     golden = run_json("inspect", scoring_bundle, "--device", "cpu")["golden"]
     assert 0 <= golden["scoring_graph_difference"] <= 1e-6
@@ -75,7 +86,9 @@ def test_json_holds_the_manifest_and_the_difference(run_json, tiny_bundle):
         (False, [], "The bundle has no golden scores"),
     ],
 )
-def test_other_golden_scores_or_none_exit_2_after_the_report(run, installed_bundle, is_golden, options, message):
+def test_other_golden_scores_or_none_exit_2_after_the_report(
+    run, installed_bundle, is_golden, options, message
+):
     manifest = read_manifest(installed_bundle)
     first = msgspec.structs.replace(manifest.golden[0], f1=[manifest.golden[0].f1[0] - 0.25])
     golden = [first, *manifest.golden[1:]] if is_golden else []

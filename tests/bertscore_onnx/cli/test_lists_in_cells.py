@@ -1,4 +1,6 @@
-"""Lists of references in cells: true lists are read in every format that has them, and printed lists are refused."""
+"""Lists of references in cells: true lists are read in every format that has them, and printed
+lists are refused.
+"""
 
 import json
 
@@ -60,7 +62,19 @@ def test_lists_in_files_are_read_as_pandas_and_score_write_them(
 
 
 REFERENCES = Column(("reference",), "", may_hold_lists=True)
-PIECES = ["the cat's", 'a "red" house', "[1]", "é😀", "\n", "\\", "', '", "']", "None", "array([", ""]
+PIECES = [
+    "the cat's",
+    'a "red" house',
+    "[1]",
+    "é😀",
+    "\n",
+    "\\",
+    "', '",
+    "']",
+    "None",
+    "array([",
+    "",
+]
 TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=9), max_size=4).map(" ".join)
 PRINTS = {
     "str": str,
@@ -80,7 +94,10 @@ PRINTS = {
 @pytest.mark.parametrize("kind", PRINTS)
 @given(texts=st.lists(TEXTS, max_size=5))
 def test_a_printed_list_is_refused(kind, texts):
-    with pytest.raises(InputError, match=r"row 0: the column 'reference' holds .* printed list.* JSON lines .*=r1\+r2"):
+    with pytest.raises(
+        InputError,
+        match=r"row 0: the column 'reference' holds .* printed list.* JSON lines .*=r1\+r2",
+    ):
         REFERENCES.texts_of(PRINTS[kind](texts), "reference", "row 0")
 
 
@@ -89,14 +106,24 @@ WORDS = st.sampled_from(
 )
 
 
-@given(st.lists(WORDS, max_size=5), st.sampled_from(["and", "[1]", "(x)"]), st.lists(WORDS, max_size=5))
+@given(
+    st.lists(WORDS, max_size=5), st.sampled_from(["and", "[1]", "(x)"]), st.lists(WORDS, max_size=5)
+)
 def test_a_text_with_a_word_outside_of_quotes_is_no_printed_list(before, word, after):
     text = " ".join([*before, word, *after])
     assert REFERENCES.texts_of(text, "reference", "row 0") == [text]
 
 
 @pytest.mark.parametrize(
-    "text", ["[1] See the appendix [2]", "[1, 2]", "('yes')", "['a' and 'b']", '["Smith"] shows it, ["Lee"]', "['a'] b"]
+    "text",
+    [
+        "[1] See the appendix [2]",
+        "[1, 2]",
+        "('yes')",
+        "['a' and 'b']",
+        '["Smith"] shows it, ["Lee"]',
+        "['a'] b",
+    ],
 )
 def test_a_text_in_brackets_stays_one(scorer, text):
     assert scorer.score_frame({"candidate": [text], "reference": [text]})["f1"] == pytest.approx(1)
@@ -120,7 +147,9 @@ def test_a_printed_list_in_a_file_is_refused_with_its_line(refused, tiny_bundle,
 
 @pytest.mark.filterwarnings("error:.*score 0:UserWarning")
 def test_frames_with_other_lists_are_read(scorer):
-    frame = pd.DataFrame({"candidate": ["a tree"] * 3, "reference": [pd.Series(["a tree", ""]), ("a", "tree"), "a"]})
+    frame = pd.DataFrame(
+        {"candidate": ["a tree"] * 3, "reference": [pd.Series(["a tree", ""]), ("a", "tree"), "a"]}
+    )
     expected = scorer.score(["a tree"] * 3, [["a tree", ""], ["a", "tree"], "a"])
     assert scorer.score_frame(frame)["f1"].tolist() == expected.F.tolist()
     with pytest.raises(InputError, match=r"a list with null in it.*Leave the row out"):
@@ -140,6 +169,10 @@ def test_series_of_the_same_labels_in_another_order_are_refused(scorer):
 
 @pytest.mark.filterwarnings("ignore:2 texts have an empty context:UserWarning")
 def test_contexts_are_lists_too(scorer):
-    columns = {"candidate": ["a dog", "it"], "reference": ["the dog", "a"], "context": [["the cat", "a mat"], []]}
+    columns = {
+        "candidate": ["a dog", "it"],
+        "reference": ["the dog", "a"],
+        "context": [["the cat", "a mat"], []],
+    }
     expected = scorer.score(columns["candidate"], columns["reference"], contexts=columns["context"])
     assert scorer.score_frame(columns, context="context")["f1"].tolist() == expected.F.tolist()

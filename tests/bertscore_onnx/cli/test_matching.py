@@ -14,7 +14,12 @@ CONTEXTS = ["it was red", "", "the dog sat"]
 
 @pytest.fixture
 def files(tmp_path):
-    for name, texts in (("c", CANDIDATES), ("r", REFERENCES), ("x", CONTEXTS), ("words", ["cat", "", "House "])):
+    for name, texts in (
+        ("c", CANDIDATES),
+        ("r", REFERENCES),
+        ("x", CONTEXTS),
+        ("words", ["cat", "", "House "]),
+    ):
         (tmp_path / f"{name}.txt").write_text("".join(f"{text}\n" for text in texts))
     return tmp_path
 
@@ -22,7 +27,17 @@ def files(tmp_path):
 @pytest.fixture
 def scored(run_json, files, tiny_bundle):
     def scored(*options, bundle=tiny_bundle):
-        arguments = ["-c", files / "c.txt", "-r", files / "r.txt", "--device", "cpu", "-s", "-m", bundle]
+        arguments = [
+            "-c",
+            files / "c.txt",
+            "-r",
+            files / "r.txt",
+            "--device",
+            "cpu",
+            "-s",
+            "-m",
+            bundle,
+        ]
         result = run_json("score", *arguments, *options)
         return [pair["f1"] for pair in result["segments"]], result["signature"]
 
@@ -50,12 +65,16 @@ def test_contexts_are_lines_or_a_column(scored, files, tiny_bundle):
         BERTScorer(tiny_bundle, device="cpu", matching="doc-bert-score") as scorer,
         pytest.warns(match="an empty context"),
     ):
-        expected, signature = scorer.score(CANDIDATES, REFERENCES, contexts=CONTEXTS, return_hash=True)
+        expected, signature = scorer.score(
+            CANDIDATES, REFERENCES, contexts=CONTEXTS, return_hash=True
+        )
     rows = [{"before": [context] if context else []} for context in CONTEXTS]
     (files / "x.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     assert signature.count("|matching:doc-bert-score+context|") == 1
     for options in (["x.txt"], ["x.jsonl", "--columns", "context=before"]):
-        found = scored("--context", files / options[0], *options[1:], "--matching", "doc-bert-score")
+        found = scored(
+            "--context", files / options[0], *options[1:], "--matching", "doc-bert-score"
+        )
         assert found == (pytest.approx(expected.F.tolist(), abs=1e-6), signature)
 
 
@@ -66,7 +85,15 @@ def test_one_table_has_pairs_and_contexts_and_comes_back(run, files, tiny_bundle
         for one, two, three in zip(CANDIDATES, REFERENCES, CONTEXTS, strict=True)
     ]
     (files / "t.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    arguments = ["score", "-m", tiny_bundle, "-c", files / "t.jsonl", "--context", files / "t.jsonl"]
+    arguments = [
+        "score",
+        "-m",
+        tiny_bundle,
+        "-c",
+        files / "t.jsonl",
+        "--context",
+        files / "t.jsonl",
+    ]
     result = run(*arguments, "-o", files / "o.jsonl")
     assert result.exit_code == 0, result.stderr
     assert result.stderr == "Warning: 2 texts have an empty context and are scored without one.\n"
@@ -80,16 +107,38 @@ def test_show_leaves_excluded_tokens_out(run, tiny_bundle):
     assert "cat" in shown
     assert " . " not in shown
     assert "matching: exclude=punctuation+special" in shown
-    empty = run("show", "-m", tiny_bundle, "-c", "!", "-r", "a cat", "--matching", "exclude=punctuation").stdout
+    empty = run(
+        "show", "-m", tiny_bundle, "-c", "!", "-r", "a cat", "--matching", "exclude=punctuation"
+    ).stdout
     assert "The matching excludes all tokens of the candidate, so the pair scores 0." in empty
 
 
 def test_a_baseline_of_a_matching_goes_into_a_file_alone(run, refused, files, tiny_bundle):
-    (files / "corpus.txt").write_text("".join(f"the {word} sat on the mat {word}\n" for word in ["cat", "dog"] * 10))
-    arguments = ["baseline", "-m", tiny_bundle, "--corpus", files / "corpus.txt", "--matching", "exclude=special"]
+    (files / "corpus.txt").write_text(
+        "".join(f"the {word} sat on the mat {word}\n" for word in ["cat", "dog"] * 10)
+    )
+    arguments = [
+        "baseline",
+        "-m",
+        tiny_bundle,
+        "--corpus",
+        files / "corpus.txt",
+        "--matching",
+        "exclude=special",
+    ]
     assert run(*arguments, "-o", files / "b.csv").exit_code == 0
     rescaled = ["--rescale-with-baseline", "--baseline-path", files / "b.csv"]
-    texts = ["score", "-m", tiny_bundle, "-c", files / "c.txt", "-r", files / "r.txt", "--matching", "exclude=special"]
+    texts = [
+        "score",
+        "-m",
+        tiny_bundle,
+        "-c",
+        files / "c.txt",
+        "-r",
+        files / "r.txt",
+        "--matching",
+        "exclude=special",
+    ]
     assert "rescale:file-" in run(*texts, *rescaled).stdout
     assert "--into-bundle" in refused(*arguments, "--into-bundle", "en")
 
@@ -110,19 +159,34 @@ def test_meta_judges_matchings_as_metrics(run_json, refused, tmp_path, tiny_bund
     assert alone["segment"] == found["doc-bert-score-refB"]["segment"]
     assert "doc-bert-score+context" in found["doc-bert-score-refB"]["signature"]
     assert "matching" not in found["bertscore-refB"]["signature"]
-    assert "beta=2+context" in metrics("beta=2", "--context-sentences", 1)["beta=2-refB"]["signature"]
+    assert (
+        "beta=2+context" in metrics("beta=2", "--context-sentences", 1)["beta=2-refB"]["signature"]
+    )
     said = refused(*arguments, "beta=2", "bertscore", "--context-sentences", 1)
     assert "no effect without doc-bert-score among the matchings" in said
 
 
-def test_compare_takes_the_sentences_before_in_the_same_document(run_json, refused, files, tiny_bundle):
+def test_compare_takes_the_sentences_before_in_the_same_document(
+    run_json, refused, files, tiny_bundle
+):
     (files / "d.txt").write_text("a\na\nb\n")
     (files / "other.txt").write_text("".join(f"{text}\n" for text in REFERENCES[::-1]))
-    systems = ["compare", "-m", tiny_bundle, "-r", files / "r.txt", "-c", files / "c.txt", files / "other.txt"]
+    systems = [
+        "compare",
+        "-m",
+        tiny_bundle,
+        "-r",
+        files / "r.txt",
+        "-c",
+        files / "c.txt",
+        files / "other.txt",
+    ]
     matching = ["--matching", "doc-bert-score", "--resamples", 20]
     found = run_json(*systems, *matching, "--documents", files / "d.txt")
     with BERTScorer(tiny_bundle, device="cpu", matching="doc-bert-score") as scorer:
         expected = scorer.score(CANDIDATES, REFERENCES, contexts=[None, REFERENCES[0], None])
-    assert found["systems"][0]["metrics"]["bertscore"]["score"] == pytest.approx(expected.F.mean(), abs=1e-6)
+    assert found["systems"][0]["metrics"]["bertscore"]["score"] == pytest.approx(
+        expected.F.mean(), abs=1e-6
+    )
     assert "|matching:doc-bert-score+context|" in found["signatures"]["bertscore"]
     assert "those of a document" in refused(*systems, *matching)

@@ -16,7 +16,9 @@ TABLE = (
 SYSTEMS = ["-c", "{table}", "{other}", "-r", "{table}"]
 PAIR = ["-c", "the cat sat", "-r", "a dog sat on it"]
 
-needs_export = pytest.mark.skipif(not find_spec("torch"), reason="the extra export is not installed")
+needs_export = pytest.mark.skipif(
+    not find_spec("torch"), reason="the extra export is not installed"
+)
 
 
 @pytest.fixture
@@ -46,7 +48,17 @@ def filled(write, tiny_bundle, tmp_path):
             (
                 package,
                 "evaluation",
-                ["compare", *SYSTEMS, "-m", "absent", "--metric", "bertscore", "bleu", "--html", "{out}"],
+                [
+                    "compare",
+                    *SYSTEMS,
+                    "-m",
+                    "absent",
+                    "--metric",
+                    "bertscore",
+                    "bleu",
+                    "--html",
+                    "{out}",
+                ],
             )
             for package in ("scipy", "sacrebleu", "jinja2")
         ),
@@ -78,10 +90,15 @@ def test_a_missing_package_is_named_with_what_to_install(
     ("packages", "arguments"),
     [
         (("matplotlib", "torch"), ["show", "-m", "{bundle}", *PAIR, "-o", "{out}.html"]),
-        (("onnxruntime", "pyarrow"), ["count-documents", "-m", "{bundle}", "-r", "{table}", "-o", "{out}", "-q"]),
+        (
+            ("onnxruntime", "pyarrow"),
+            ["count-documents", "-m", "{bundle}", "-r", "{table}", "-o", "{out}", "-q"],
+        ),
     ],
 )
-def test_what_needs_no_package_works_without_it(run, without, filled, tmp_path, packages, arguments):
+def test_what_needs_no_package_works_without_it(
+    run, without, filled, tmp_path, packages, arguments
+):
     without(*packages)
     result = run(*filled(arguments))
     assert (result.exit_code, result.stderr) == (0, "")
@@ -95,7 +112,9 @@ def test_a_package_that_is_not_installed_completely_is_missing_too(run_process):
     result = run_process("export", "--model", "roberta-large", blocked=blocked)
     assert (result.returncode, result.stdout) == (2, b"")
     stderr = result.stderr.decode()
-    assert stderr.startswith("Error: Exporting needs transformers, which is not installed, or not completely.")
+    assert stderr.startswith(
+        "Error: Exporting needs transformers, which is not installed, or not completely."
+    )
     assert "PIP_EXTRA_INDEX_URL set to PyTorch's index of CPU builds" in stderr
     assert "or export in an environment of its own (docs/export.md)" in stderr
     assert stderr.count("\n") == 1
@@ -103,13 +122,19 @@ def test_a_package_that_is_not_installed_completely_is_missing_too(run_process):
 
 @needs_export
 @pytest.mark.parametrize("version", ["4.56.2", "6.0.0"])
-def test_another_transformers_is_answered_with_an_environment_of_its_own(refused, tmp_path, monkeypatch, version):
+def test_another_transformers_is_answered_with_an_environment_of_its_own(
+    refused, tmp_path, monkeypatch, version
+):
     installed = tmp_path / f"transformers-{version}.dist-info"
     installed.mkdir()
-    (installed / "METADATA").write_text(f"Metadata-Version: 2.1\nName: transformers\nVersion: {version}\n")
+    (installed / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: transformers\nVersion: {version}\n"
+    )
     monkeypatch.syspath_prepend(tmp_path)
     stderr = refused("export", "--model", "roberta-large")
-    assert stderr.startswith(f"Error: Exporting needs transformers 4.57 or 5, and {version} is installed.")
+    assert stderr.startswith(
+        f"Error: Exporting needs transformers 4.57 or 5, and {version} is installed."
+    )
     assert "or export in an environment of its own (docs/export.md)" in stderr
 
 
@@ -125,6 +150,8 @@ def test_serving_asks_for_its_extra_and_its_help_does_not(run_process):
     done = run_process("serve", "--model", "nothing", blocked=("starlette",))
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.startswith(b"Error: Serving needs starlette, which is not installed.")
-    assert re.search(rb"`pip install [^`]*'starlette>=[^`]* 'onnxruntime!=1\.29\.\*,>=", done.stderr)
+    assert re.search(
+        rb"`pip install [^`]*'starlette>=[^`]* 'onnxruntime!=1\.29\.\*,>=", done.stderr
+    )
     done = run_process("serve", "--help", blocked=("starlette", "uvicorn", "prometheus_client"))
     assert (done.returncode, b"--api-key-file" in done.stdout) == (0, True)

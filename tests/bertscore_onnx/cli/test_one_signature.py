@@ -1,4 +1,6 @@
-"""The same scores have one signature by every door: blank contexts are none, and lists in a pipe are references."""
+"""The same scores have one signature by every door: blank contexts are none, and lists in a pipe
+are references.
+"""
 
 import json
 
@@ -10,7 +12,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:.* have an empty context:UserWar
 
 
 @pytest.mark.parametrize(
-    ("contexts", "is_marked"), [([None, None], False), (["", " "], False), ([[], [""]], False), (["", "a mat"], True)]
+    ("contexts", "is_marked"),
+    [([None, None], False), (["", " "], False), ([[], [""]], False), (["", "a mat"], True)],
 )
 def test_blank_contexts_are_none(run, tiny_bundle, tmp_path, scorer, contexts, is_marked):
     expected = str(scorer.signature.in_context() if is_marked else scorer.signature)
@@ -20,7 +23,10 @@ def test_blank_contexts_are_none(run, tiny_bundle, tmp_path, scorer, contexts, i
     assert scored.schema.metadata[b"bertscore_onnx.signature"].decode() == expected
     file = tmp_path / "in.jsonl"
     file.write_text(
-        "\n".join(json.dumps(dict(zip(rows, row, strict=True))) for row in zip(*rows.values(), strict=True))
+        "\n".join(
+            json.dumps(dict(zip(rows, row, strict=True)))
+            for row in zip(*rows.values(), strict=True)
+        )
     )
     result = run("score", "-m", tiny_bundle, "-c", file, "--context", file, "--format", "json")
     assert json.loads(result.stdout)["signature"] == expected

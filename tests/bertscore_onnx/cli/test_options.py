@@ -22,7 +22,11 @@ from bertscore_onnx_evaluation.cli.options import given_settings
 @pytest.fixture
 def files(write, tiny_bundle):
     candidates = write("candidates.txt", "the cat\na red house\n")
-    return candidates, write("first.txt", "a dog\nthe blue house\n"), write("second.txt", "the cat\na tree\n")
+    return (
+        candidates,
+        write("first.txt", "a dog\nthe blue house\n"),
+        write("second.txt", "the cat\na tree\n"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -44,7 +48,17 @@ def test_references_follow_one_option_or_several(run, files, tiny_bundle, option
 
 
 def test_a_hyphen_may_be_a_later_value(run, files, tiny_bundle):
-    result = run("score", "-m", tiny_bundle, "-r", files[1], "-", "-c", files[0], stdin="the cat\na red house\n")
+    result = run(
+        "score",
+        "-m",
+        tiny_bundle,
+        "-r",
+        files[1],
+        "-",
+        "-c",
+        files[0],
+        stdin="the cat\na red house\n",
+    )
     assert result.stdout.endswith(" P: 1.000000 R: 1.000000 F1: 1.000000\n")
 
 
@@ -62,10 +76,22 @@ INPUTS = {
     ("commands", "options", "message"),
     [
         (["score", "batch", "compare"], BOTH_IDF, "--idf: it has no effect with --idf-counts"),
-        (["score", "batch", "compare", "show"], ["--baseline-path", "FILE"], f"--baseline-path: {UNSCALED}"),
-        (["score", "batch", "compare", "show"], ["--allow-fp32-baseline"], f"--allow-fp32-baseline: {UNSCALED}"),
+        (
+            ["score", "batch", "compare", "show"],
+            ["--baseline-path", "FILE"],
+            f"--baseline-path: {UNSCALED}",
+        ),
+        (
+            ["score", "batch", "compare", "show"],
+            ["--allow-fp32-baseline"],
+            f"--allow-fp32-baseline: {UNSCALED}",
+        ),
         (["score"], BOTH_LAYERS, "--num-layers: it has no effect with --all-layers"),
-        (["score", "batch", "show", "count-documents"], ["--model", ""], "name a model, or a language"),
+        (
+            ["score", "batch", "show", "count-documents"],
+            ["--model", ""],
+            "name a model, or a language",
+        ),
     ],
 )
 def test_shared_options_are_checked_in_every_command(refused, commands, options, message):
@@ -76,13 +102,26 @@ def test_shared_options_are_checked_in_every_command(refused, commands, options,
 
 
 def test_settings_that_differ_from_their_defaults_are_given():
-    defaults = {"model_type": None, "idf": False, "long_text": "truncate", "use_fast_tokenizer": None, "nthreads": None}
+    defaults = {
+        "model_type": None,
+        "idf": False,
+        "long_text": "truncate",
+        "use_fast_tokenizer": None,
+        "nthreads": None,
+    }
     assert given_settings(defaults) == []
-    assert given_settings({**defaults, "model_type": "x", "nthreads": 1}) == ["--model", "--nthreads"]
+    assert given_settings({**defaults, "model_type": "x", "nthreads": 1}) == [
+        "--model",
+        "--nthreads",
+    ]
 
 
 def test_names_of_bundles_and_of_the_catalogue_are_completed_and_no_paths(installed_bundle):
-    assert complete_model("RoBERTa-large") == ["roberta-large", "roberta-large-mnli", "roberta-large-openai-detector"]
+    assert complete_model("RoBERTa-large") == [
+        "roberta-large",
+        "roberta-large-mnli",
+        "roberta-large-openai-detector",
+    ]
     assert complete_model("")[0] == "tiny-bert"
     assert complete_model("./bundles/") == []
 
@@ -99,28 +138,41 @@ def test_names_of_bundles_and_of_the_catalogue_are_completed_and_no_paths(instal
 def test_a_shell_gets_completions(home, words, expected):
     line = {"COMP_WORDS": f"bertscore-onnx {words}", "COMP_CWORD": str(len(words.split()))}
     environment = {"_BERTSCORE_ONNX_COMPLETE": "complete_bash", **line}
-    assert CliRunner().invoke(app, prog_name="bertscore-onnx", env=environment).stdout.split() == [expected]
+    assert CliRunner().invoke(app, prog_name="bertscore-onnx", env=environment).stdout.split() == [
+        expected
+    ]
 
 
 COMMANDS = {name: get_command(app).get_command(None, name) for name in NAMES}
 CALLBACKS = {name: unwrap(command.callback) for name, command in COMMANDS.items()}
 DECLARED = {
-    (command, name): [name for name in (option.default, *(option.param_decls or ())) if isinstance(name, str)]
+    (command, name): [
+        name for name in (option.default, *(option.param_decls or ())) if isinstance(name, str)
+    ]
     for command, callback in CALLBACKS.items()
     for name, parameter in signature(callback).parameters.items()
     for option in parameter.annotation.__metadata__
     if isinstance(option, OptionInfo)
 }
-"""The names in each option's declaration, the first of which stands where `Option` has its default."""
+"""The names in each option's declaration, the first of which stands where `Option` has its
+default.
+"""
 EXAMPLES = [
-    line.strip() for command in COMMANDS.values() for line in command.epilog.splitlines()[2:] if "# " not in line
+    line.strip()
+    for command in COMMANDS.values()
+    for line in command.epilog.splitlines()[2:]
+    if "# " not in line
 ]
 
 
 def test_every_option_declares_its_name():
     """Typer derives a name from the parameter or from the metavar, as its version has it."""
     assert DECLARED
-    assert [option for option, names in DECLARED.items() if not any(name.startswith("--") for name in names)] == []
+    assert [
+        option
+        for option, names in DECLARED.items()
+        if not any(name.startswith("--") for name in names)
+    ] == []
 
 
 def options_in_messages():
@@ -130,7 +182,10 @@ def options_in_messages():
             for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Argument":
                     given = {field.arg: ast.unparse(field.value) for field in node.keywords}
-                    option = given.get("option") or f"--{ast.literal_eval(node.args[0]).replace('_', '-')}"
+                    option = (
+                        given.get("option")
+                        or f"--{ast.literal_eval(node.args[0]).replace('_', '-')}"
+                    )
                     yield re.search(r"--[a-z0-9-]+", option)[0]
 
 
@@ -149,7 +204,9 @@ def test_an_example_is_a_command_that_can_be_given(line):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_the_help_fits_80_columns_names_all_options_and_ends_with_examples(run, monkeypatch, command):
+def test_the_help_fits_80_columns_names_all_options_and_ends_with_examples(
+    run, monkeypatch, command
+):
     monkeypatch.setenv("COLUMNS", "80")
     shown = run(command, "--help").stdout
     assert [line for line in shown.splitlines() if len(line) > 80] == []

@@ -38,11 +38,19 @@ def test_prints_the_signature_and_the_means(run, arguments, scored):
     assert (result.exit_code, result.stderr) == (0, "")
 
 
-def test_a_mean_below_the_bound_fails_after_it_is_printed(run, refused, arguments, scored, tmp_path):
+def test_a_mean_below_the_bound_fails_after_it_is_printed(
+    run, refused, arguments, scored, tmp_path
+):
     f1 = float(np.mean(scored[0].F, dtype=np.float64))
     failed = run(*arguments, "--min-f1", round(f1, 6) + 1e-6, "-o", tmp_path / "out.tsv")
-    assert (failed.exit_code, f"F1: {f1:.6f}" in failed.stdout, (tmp_path / "out.tsv").exists()) == (1, True, True)
-    assert failed.stderr.startswith(f"Failed: the mean F1 is {f1:.6f}, below {round(f1, 6) + 1e-6} (--min-f1); ")
+    assert (
+        failed.exit_code,
+        f"F1: {f1:.6f}" in failed.stdout,
+        (tmp_path / "out.tsv").exists(),
+    ) == (1, True, True)
+    assert failed.stderr.startswith(
+        f"Failed: the mean F1 is {f1:.6f}, below {round(f1, 6) + 1e-6} (--min-f1); "
+    )
     assert run(*arguments, "--min-f1", round(f1, 6)).exit_code == 0
     assert run(*arguments, "--min-f1", round(f1, 6), "-q").stderr == ""
     for bound in ("nan", "90", "-1"):
@@ -54,7 +62,12 @@ def test_the_gate_says_where_other_pairs_could_decide_otherwise(run, write, tiny
     words = ["the", "cat", "sat", "on", "a", "mat", "and", "saw", "red", "dogs"]
     candidates = [" ".join(words[row % 7 : row % 7 + 1 + row % 3]) for row in range(number)]
     references = [" ".join(words[row % 5 :]) for row in range(number)]
-    files = ("-c", write("c.txt", "\n".join(candidates)), "-r", write("r.txt", "\n".join(references)))
+    files = (
+        "-c",
+        write("c.txt", "\n".join(candidates)),
+        "-r",
+        write("r.txt", "\n".join(references)),
+    )
     with BERTScorer(tiny_bundle, device="cpu") as scorer:
         f1 = scorer.score(candidates, references).F.astype(np.float64)
     mean = f1.mean()
@@ -64,7 +77,9 @@ def test_the_gate_says_where_other_pairs_could_decide_otherwise(run, write, tiny
         if not 0 <= bound <= 1:
             continue
         result = run("score", "-m", tiny_bundle, *files, "--min-f1", bound, "--format", "json")
-        assert (result.exit_code, result.stderr.split(":")[0]) == ((0, "Passed") if mean >= bound else (1, "Failed"))
+        assert (result.exit_code, result.stderr.split(":")[0]) == (
+            (0, "Passed") if mean >= bound else (1, "Failed")
+        )
         ends = re.search(r"95 % interval (-?[\d.]+) to (-?[\d.]+\d)", result.stderr).groups()
         assert [float(end) for end in ends] == pytest.approx([low, high], abs=5e-4)
         assert ("other pairs like these could decide otherwise" in result.stderr) == is_open
@@ -76,12 +91,21 @@ def test_the_gate_says_where_other_pairs_could_decide_otherwise(run, write, tiny
 def test_the_gate_of_a_single_pair_has_no_interval(run_json, write, tiny_bundle):
     files = ("-c", write("c.txt", "a cat"), "-r", write("r.txt", "a cat"))
     found = run_json("score", "-m", tiny_bundle, *files, "--min-f1", 0.5)
-    assert (found["f1_low"], found["f1_high"], found["others_could_decide_otherwise"]) == (None, None, True)
+    assert (found["f1_low"], found["f1_high"], found["others_could_decide_otherwise"]) == (
+        None,
+        None,
+        True,
+    )
 
 
 @pytest.mark.filterwarnings("ignore:.* because a side is empty:UserWarning")
 def test_blank_files_are_an_error(refused, tiny_bundle, tmp_path):
-    for name, text in {"blank": " \n\n", "full": "a\nb\n", "first": "a\n\n", "last": "\nb\n"}.items():
+    for name, text in {
+        "blank": " \n\n",
+        "full": "a\nb\n",
+        "first": "a\n\n",
+        "last": "\nb\n",
+    }.items():
         (tmp_path / name).write_text(text)
     for sides in (("blank", "full"), ("full", "blank"), ("first", "last")):
         cand, ref = (tmp_path / side for side in sides)
@@ -117,7 +141,11 @@ def test_json_is_one_object_and_has_the_pairs_on_request(run_json, arguments, sc
     precision, recall, f1 = scored[0]
     result = run_json(*arguments)
     assert list(result) == ["signature", "precision", "recall", "f1", "pairs", "truncated"]
-    assert (result["signature"], result["f1"], result["pairs"]) == (scored[1], np.mean(f1, dtype=np.float64), 2)
+    assert (result["signature"], result["f1"], result["pairs"]) == (
+        scored[1],
+        np.mean(f1, dtype=np.float64),
+        2,
+    )
     first, second = run_json(*arguments, "--seg-level")["segments"]
     assert first.keys() == second.keys()
     assert second == {
@@ -129,11 +157,25 @@ def test_json_is_one_object_and_has_the_pairs_on_request(run_json, arguments, sc
 
 def test_underscored_names_of_bert_score_work(run, arguments, write):
     baseline = write("baseline.csv", "LAYER,P,R,F\n2,0.5,0.5,0.5\n")
-    underscored = ("--num_layers", 2, "--batch_size", 1, "--rescale_with_baseline", "--baseline_path", baseline)
-    hyphenated = [str(option).replace("_", "-") if option != baseline else option for option in underscored]
+    underscored = (
+        "--num_layers",
+        2,
+        "--batch_size",
+        1,
+        "--rescale_with_baseline",
+        "--baseline_path",
+        baseline,
+    )
+    hyphenated = [
+        str(option).replace("_", "-") if option != baseline else option for option in underscored
+    ]
     result = run(*arguments, "--seg_level", *underscored)
     assert re.fullmatch(r"bertscore-onnx\|.*\|rescale:file-.* P: .*\n", result.stderr)
-    assert result.stdout == run(*arguments, "--seg-level", *hyphenated).stdout != run(*arguments, "-s").stdout
+    assert (
+        result.stdout
+        == run(*arguments, "--seg-level", *hyphenated).stdout
+        != run(*arguments, "-s").stdout
+    )
 
 
 @pytest.mark.filterwarnings("default::UserWarning")
@@ -144,7 +186,9 @@ def test_underscored_names_of_bert_score_work(run, arguments, write):
         (["--long-text", "window"], "long_text:window", ""),
     ],
 )
-def test_long_texts_are_cut_with_a_warning_or_encoded_in_windows(run, write, tiny_bundle, options, field, message):
+def test_long_texts_are_cut_with_a_warning_or_encoded_in_windows(
+    run, write, tiny_bundle, options, field, message
+):
     path = write("long.txt", "cat dog " * 40 + "\n")
     result = run("score", "-m", tiny_bundle, "-c", path, "-r", path, *options)
     assert result.exit_code == 0

@@ -23,7 +23,9 @@ PAIRS = [
 
 @pytest.fixture
 def table(tmp_path):
-    """Write `PAIRS` as a table and return its path; Parquet and JSON lines have a list of references."""
+    """Write `PAIRS` as a table and return its path; Parquet and JSON lines have a list of
+    references.
+    """
 
     def table(name):
         path = tmp_path / name
@@ -43,19 +45,27 @@ def table(tmp_path):
 @pytest.fixture
 def scores(tiny_bundle):
     with BERTScorer(tiny_bundle, device="cpu") as scorer:
-        return scorer.score([candidate for candidate, *_ in PAIRS], [references for _, *references in PAIRS])
+        return scorer.score(
+            [candidate for candidate, *_ in PAIRS], [references for _, *references in PAIRS]
+        )
 
 
 @pytest.fixture
 def columns(table):
     def columns(name):
         of_format = {"jsonl": [], "parquet": ["--columns", "candidate=mt"]}
-        return ["-c", table(name), *of_format.get(name.split(".")[1], ["--columns", "reference=reference+other"])]
+        return [
+            "-c",
+            table(name),
+            *of_format.get(name.split(".")[1], ["--columns", "reference=reference+other"]),
+        ]
 
     return columns
 
 
-def test_candidates_and_references_may_be_in_files_of_different_formats(run, table, write, tiny_bundle):
+def test_candidates_and_references_may_be_in_files_of_different_formats(
+    run, table, write, tiny_bundle
+):
     texts = write("candidates.txt", "".join(f"{candidate}\n" for candidate, *_ in PAIRS))
     references = write("references.txt", "".join(f"{reference}\n" for _, reference, _ in PAIRS))
     objects, rows = table("pairs.jsonl"), table("pairs.csv")
@@ -90,7 +100,10 @@ def test_texts_of_files_are_columns_with_the_best_reference(run, write, tiny_bun
     run("score", "-m", tiny_bundle, "-c", paths[0], "-r", *paths[1:], "-o", tmp_path / "out.csv")
     frame = pd.read_csv(tmp_path / "out.csv")
     assert list(frame) == ["candidate", "reference", "precision", "recall", "f1", "best_reference"]
-    best = [references[position] for (_, *references), position in zip(PAIRS, frame["best_reference"], strict=True)]
+    best = [
+        references[position]
+        for (_, *references), position in zip(PAIRS, frame["best_reference"], strict=True)
+    ]
     assert frame["reference"].tolist() == best
 
 
@@ -110,12 +123,35 @@ def test_json_in_a_file_has_pairs_and_means(run, columns, tiny_bundle, tmp_path)
 def test_a_fourth_name_adds_a_column_of_truncated_texts(run, write, tiny_bundle, tmp_path, more):
     long = "the cat sat on the mat " * 20
     rows = [("a cat", ["the cat"]), (long, ["the cat"]), ("a dog", [long]), ("a dog", ["a"])] * 3
-    objects = [{"candidate": candidate, "references": references + more} for candidate, references in rows]
-    arguments = ["score", "-m", tiny_bundle, "-c", write("in.jsonl", "\n".join(map(json.dumps, objects)))]
-    result = run(*arguments, "--columns", "precision=p,recall=r,f1=f,truncated=cut", "-o", tmp_path / "out.csv")
+    objects = [
+        {"candidate": candidate, "references": references + more} for candidate, references in rows
+    ]
+    arguments = [
+        "score",
+        "-m",
+        tiny_bundle,
+        "-c",
+        write("in.jsonl", "\n".join(map(json.dumps, objects))),
+    ]
+    result = run(
+        *arguments,
+        "--columns",
+        "precision=p,recall=r,f1=f,truncated=cut",
+        "-o",
+        tmp_path / "out.csv",
+    )
     assert "longer than 32 tokens and truncated" in result.stderr
     frame = pd.read_csv(tmp_path / "out.csv")
-    assert list(frame) == ["candidate", "references", "p", "r", "f", "cut", "unknown", *["best_reference"] * len(more)]
+    assert list(frame) == [
+        "candidate",
+        "references",
+        "p",
+        "r",
+        "f",
+        "cut",
+        "unknown",
+        *["best_reference"] * len(more),
+    ]
     assert frame["cut"].tolist() == [False, True, True, False] * 3
     assert json.loads(run(*arguments, "--format", "json").stdout)["truncated"] == 6
 
@@ -123,7 +159,9 @@ def test_a_fourth_name_adds_a_column_of_truncated_texts(run, write, tiny_bundle,
 def test_json_lines_are_whole_objects(run, columns, tiny_bundle, scores):
     result = run("score", "-m", tiny_bundle, *columns("pairs.tsv"), "--format", "jsonl", "-s")
     objects = [json.loads(line) for line in result.stdout.splitlines()]
-    assert [list(one.values()) for one in objects] == [[*score, score.best_reference] for score in scores.each()]
+    assert [list(one.values()) for one in objects] == [
+        [*score, score.best_reference] for score in scores.each()
+    ]
     assert list(objects[0]) == ["precision", "recall", "f1", "best_reference"]
     assert result.stderr.startswith("bertscore-onnx|model:tiny-bert|")
 
@@ -139,25 +177,34 @@ def test_texts_stand_beside_their_scores_over_many_chunks(run, write, tiny_bundl
         assert [json.loads(line)["candidate"] for line in scored] == texts
 
 
-def test_a_file_is_opened_before_scoring_and_kept_where_nothing_is_scored(refused, columns, tmp_path, home):
+def test_a_file_is_opened_before_scoring_and_kept_where_nothing_is_scored(
+    refused, columns, tmp_path, home
+):
     kept = tmp_path / "kept.tsv"
     kept.write_text("of yesterday")
     arguments = ["score", "-m", "no-such-model", *columns("pairs.tsv"), "-o"]
     absent = tmp_path / "absent" / "out.tsv"
-    assert refused(*arguments, absent).startswith(f"Error: Cannot write '{absent}' (No such file or directory)")
+    assert refused(*arguments, absent).startswith(
+        f"Error: Cannot write '{absent}' (No such file or directory)"
+    )
     for path in (kept, tmp_path / "new.tsv"):
         assert "'no-such-model'" in refused(*arguments, path)
     assert kept.read_text() == "of yesterday"
     assert not (tmp_path / "new.tsv").exists()
 
 
-def test_neither_a_bundle_nor_a_file_that_is_read_is_written_over(refused, columns, tiny_bundle, tmp_path):
+def test_neither_a_bundle_nor_a_file_that_is_read_is_written_over(
+    refused, columns, tiny_bundle, tmp_path
+):
     bundle = shutil.copytree(tiny_bundle, tmp_path / "bundle")
     inputs = columns("pairs.tsv")
     (tmp_path / "link.json").symlink_to(bundle / "bertscore.json")
     os.link(inputs[1], tmp_path / "other.tsv")
     before = inputs[1].read_bytes()
-    for name, reason in (("link.json", "is in the folder of a bundle"), ("other.tsv", "is one of the files to read")):
+    for name, reason in (
+        ("link.json", "is in the folder of a bundle"),
+        ("other.tsv", "is one of the files to read"),
+    ):
         assert reason in refused("score", "-m", bundle, *inputs, "-o", tmp_path / name)
     assert (bundle / "bertscore.json").read_bytes() == (tiny_bundle / "bertscore.json").read_bytes()
     assert inputs[1].read_bytes() == before
@@ -194,14 +241,29 @@ def test_an_interrupted_run_leaves_whole_lines_in_its_file(start_scoring, write,
 
 
 @pytest.mark.parametrize("name", ["out.csv", "out.json", "out.parquet"])
-def test_the_old_file_stays_until_the_new_one_is_whole(run, write, tiny_bundle, tmp_path, stdin_is_a_pipe, name):
+def test_the_old_file_stays_until_the_new_one_is_whole(
+    run, write, tiny_bundle, tmp_path, stdin_is_a_pipe, name
+):
     (tmp_path / name).write_text("of yesterday")
     rows = "candidate,reference\n" + "a cat,the cat\n" * 5
-    options = ["score", "-m", tiny_bundle, "-c", "-", "--input-format", "csv", "-o", tmp_path / name]
+    options = [
+        "score",
+        "-m",
+        tiny_bundle,
+        "-c",
+        "-",
+        "--input-format",
+        "csv",
+        "-o",
+        tmp_path / name,
+    ]
     for number in (1, 2):
         result = run(*options, stdin=f"{rows}alone\n".encode())
         assert result.exit_code == 2
-        assert f"{tmp_path / name}.part{number}; {tmp_path / name} is as it was. `score` cannot" in result.stderr
+        assert (
+            f"{tmp_path / name}.part{number}; {tmp_path / name} is as it was. `score` cannot"
+            in result.stderr
+        )
         assert (tmp_path / name).read_text() == "of yesterday"
         assert (tmp_path / f"{name}.part{number}").stat().st_size
     assert f"Warning: {tmp_path / name}.part1 has rows of a run" in result.stderr
@@ -214,7 +276,10 @@ def test_the_old_file_stays_until_the_new_one_is_whole(run, write, tiny_bundle, 
 
 def test_a_run_without_rows_leaves_nothing_beside(run, tiny_bundle, tmp_path, stdin_is_a_pipe):
     options = ["-c", "-", "--input-format", "csv", "-o", tmp_path / "out.csv"]
-    assert run("score", "-m", tiny_bundle, *options, stdin=b"candidate,reference\nalone\n").exit_code == 2
+    assert (
+        run("score", "-m", tiny_bundle, *options, stdin=b"candidate,reference\nalone\n").exit_code
+        == 2
+    )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -227,27 +292,42 @@ def test_all_rows_have_the_best_reference_wherever_the_row_with_several_referenc
     if name.endswith(".parquet"):
         pytest.importorskip("pyarrow.parquet", reason="needs the extra parquet")
     if piped:
-        monkeypatch.setattr("typer.testing.make_input_stream", lambda content, charset: Pipe(content))
-    one, several = ({"candidate": "a cat", "references": ["a dog", "a cat"][:number]} for number in (1, 2))
+        monkeypatch.setattr(
+            "typer.testing.make_input_stream", lambda content, charset: Pipe(content)
+        )
+    one, several = (
+        {"candidate": "a cat", "references": ["a dog", "a cat"][:number]} for number in (1, 2)
+    )
     for rows in ([several] + [one] * 19, [one] * 19 + [several]):
         table = write("in.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows))
         source = ["-c", "-", "--input-format", "jsonl"] if piped else ["-c", table]
-        result = run("score", "-m", tiny_bundle, *source, "-o", tmp_path / name, stdin=table.read_bytes())
+        result = run(
+            "score", "-m", tiny_bundle, *source, "-o", tmp_path / name, stdin=table.read_bytes()
+        )
         assert result.exit_code == 0, result.stderr
-        read = {".csv": pd.read_csv, ".parquet": pd.read_parquet, ".jsonl": partial(pd.read_json, lines=True)}
+        read = {
+            ".csv": pd.read_csv,
+            ".parquet": pd.read_parquet,
+            ".jsonl": partial(pd.read_json, lines=True),
+        }
         best = read[(tmp_path / name).suffix](tmp_path / name)["best_reference"]
         assert best.tolist() == [len(row["references"]) - 1 for row in rows]
 
 
 @pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="needs names of descriptors")
-def test_names_of_open_files_and_of_standard_output_are_written_to_themselves(run, columns, tiny_bundle, tmp_path):
+def test_names_of_open_files_and_of_standard_output_are_written_to_themselves(
+    run, columns, tiny_bundle, tmp_path
+):
     arguments = ["score", "-m", tiny_bundle, *columns("pairs.tsv"), "-o"]
     printed = run(*arguments, "-")
     for name in ("/dev/stdout", "/dev/fd/1"):
         result = run(*arguments, name)
         assert (result.stdout, result.stderr) == (printed.stdout, printed.stderr)
     reading, writing = os.pipe()
-    with os.fdopen(reading, encoding="utf-8", newline="") as pipe, (tmp_path / "log").open("w+b", buffering=0) as log:
+    with (
+        os.fdopen(reading, encoding="utf-8", newline="") as pipe,
+        (tmp_path / "log").open("w+b", buffering=0) as log,
+    ):
         log.write(b"before\n")
         for descriptor in (writing, log.fileno()):
             result = run(*arguments, f"/dev/fd/{descriptor}", "--format", "tsv")

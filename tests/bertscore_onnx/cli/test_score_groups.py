@@ -16,7 +16,10 @@ FRAME = pd.DataFrame(
         "candidate": [f"the cat sat {'on the mat ' * (row % 4)}, {row}" for row in range(NUMBER)],
         "reference": [["a cat sat", "the dog ran", "it"][row % 3] for row in range(NUMBER)],
         "year": [[2009, 2010, 10][row % 5 % 3] for row in range(NUMBER)],
-        "domain": [["news", 'the "web", and more', "ü\tspeech", "10"][row * 7 % 5 % 4] for row in range(NUMBER)],
+        "domain": [
+            ["news", 'the "web", and more', "ü\tspeech", "10"][row * 7 % 5 % 4]
+            for row in range(NUMBER)
+        ],
     }
 )
 
@@ -29,7 +32,10 @@ def expected(tiny_bundle):
 
     def by(column):
         means = scored.groupby(scored[column].astype(str))[["precision", "recall", "f1"]].mean()
-        return {name: pytest.approx([*row], abs=1e-6) for name, row in zip(means.index, means.to_numpy(), strict=True)}
+        return {
+            name: pytest.approx([*row], abs=1e-6)
+            for name, row in zip(means.index, means.to_numpy(), strict=True)
+        }
 
     return by
 
@@ -45,8 +51,19 @@ def write(frame, path):
 
 
 def test_the_gate_holds_for_every_group(run, tiny_bundle, tmp_path):
-    frame = pd.DataFrame({"candidate": ["a cat", "a dog"], "reference": ["a cat", "the house"], "topic": ["x", "y"]})
-    arguments = ["score", "-m", tiny_bundle, "-c", write(frame, tmp_path / "in.csv"), "--by", "topic", "-q"]
+    frame = pd.DataFrame(
+        {"candidate": ["a cat", "a dog"], "reference": ["a cat", "the house"], "topic": ["x", "y"]}
+    )
+    arguments = [
+        "score",
+        "-m",
+        tiny_bundle,
+        "-c",
+        write(frame, tmp_path / "in.csv"),
+        "--by",
+        "topic",
+        "-q",
+    ]
     result = run(*arguments, "--min-f1", 0.999)
     lines = result.stderr.splitlines()
     assert (result.exit_code, [line.partition(" is ")[0] for line in lines]) == (
@@ -57,13 +74,17 @@ def test_the_gate_holds_for_every_group(run, tiny_bundle, tmp_path):
 
 
 @pytest.mark.parametrize("column", ["year", "domain"])
-def test_groups_have_the_same_means_in_any_order_and_format(run_json, tiny_bundle, tmp_path, expected, column):
+def test_groups_have_the_same_means_in_any_order_and_format(
+    run_json, tiny_bundle, tmp_path, expected, column
+):
     results = []
     for seed, name in enumerate(["a.csv", "b.tsv", "c.jsonl", "d.parquet", "e.csv.gz"]):
         table = write(FRAME.sample(frac=1, random_state=seed, ignore_index=True), tmp_path / name)
         results.append(run_json("score", "-m", tiny_bundle, "-c", table, "--by", column)["groups"])
     assert all(result == results[0] for result in results)
-    found = {group["name"]: [group["precision"], group["recall"], group["f1"]] for group in results[0]}
+    found = {
+        group["name"]: [group["precision"], group["recall"], group["f1"]] for group in results[0]
+    }
     assert found == expected(column)
     sizes = FRAME[column].astype(str).value_counts().to_dict()
     assert {group["name"]: group["pairs"] for group in results[0]} == sizes
@@ -84,11 +105,16 @@ def test_text_tsv_and_json_agree(run, run_json, tiny_bundle, tmp_path):
     assert rows == [[group["name"], *(str(group[key]) for key in values)] for group in groups]
     lines = run(*command).stdout.splitlines()
     assert lines[2].split() == ["group", "pairs", "P", "R", "F1"]
-    shown = [f"{group['pairs']} " + " ".join(f"{group[key]:.6f}" for key in values[:3]) for group in groups]
+    shown = [
+        f"{group['pairs']} " + " ".join(f"{group[key]:.6f}" for key in values[:3])
+        for group in groups
+    ]
     assert [" ".join(line.split()[-4:]) for line in lines[4:]] == shown
 
 
-@pytest.mark.parametrize("options", [["-s"], ["-s", "--idf"], ["-o", "out.csv"], ["-o", "out.parquet", "--idf"]])
+@pytest.mark.parametrize(
+    "options", [["-s"], ["-s", "--idf"], ["-o", "out.csv"], ["-o", "out.parquet", "--idf"]]
+)
 def test_groups_stand_beside_rows(run, tiny_bundle, tmp_path, monkeypatch, options):
     monkeypatch.chdir(tmp_path)
     write(FRAME, tmp_path / "a.parquet")
@@ -104,12 +130,18 @@ def test_groups_stand_beside_rows(run, tiny_bundle, tmp_path, monkeypatch, optio
     summary = beside.stderr if "-s" in options else beside.stdout
     assert [line.split()[0] for line in summary.splitlines()[-3:]] == ["10", "2009", "2010"]
     with_idf = ["--idf"] if "--idf" in options else []
-    assert summary.splitlines()[-5:] == run(*command, *with_idf, "--by", "year").stdout.splitlines()[-5:]
+    assert (
+        summary.splitlines()[-5:]
+        == run(*command, *with_idf, "--by", "year").stdout.splitlines()[-5:]
+    )
 
 
 def test_the_table_of_references_may_have_the_groups(run_json, tiny_bundle, tmp_path):
     both = write(FRAME, tmp_path / "both.csv")
-    candidates, references = tmp_path / "candidates.txt", write(FRAME.iloc[:, 1:], tmp_path / "references.tsv")
+    candidates, references = (
+        tmp_path / "candidates.txt",
+        write(FRAME.iloc[:, 1:], tmp_path / "references.tsv"),
+    )
     candidates.write_text("\n".join(FRAME["candidate"]) + "\n")
     command = ["score", "-m", tiny_bundle, "--by", "year"]
     assert run_json(*command, "-c", candidates, "-r", references) == run_json(*command, "-c", both)
@@ -119,7 +151,9 @@ def test_names_with_tabs_and_line_ends_come_back_from_tsv(run, tiny_bundle, tmp_
     names = ["a\tb", "a\nb", "a\rb", 'a "b"', "a b"]
     rows = [{"candidate": "it", "reference": "it", "domain": name} for name in names]
     (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    result = run("score", "-m", tiny_bundle, "-c", tmp_path / "in.jsonl", "--by", "domain", "--format", "tsv")
+    result = run(
+        "score", "-m", tiny_bundle, "-c", tmp_path / "in.jsonl", "--by", "domain", "--format", "tsv"
+    )
     (tmp_path / "out.tsv").write_bytes(result.stdout_bytes)
     read = pd.read_csv(tmp_path / "out.tsv", sep="\t", lineterminator="\n")
     assert sorted(read["group"]) == sorted(names)

@@ -43,10 +43,11 @@ def means_of(*f1, unrelated=None):
 
 
 def test_where_unrelated_pairs_are_known_pairs_above_them_are_counted(scorer_with):
-    means = means_of(0.8949, 0.8951, 0.99, 0.1, unrelated=QUANTILES)  # a mean alone would hide the fourth
+    # a mean alone would hide the fourth
+    means = means_of(0.8949, 0.8951, 0.99, 0.1, unrelated=QUANTILES)
     assert interpretation(scorer_with(), means, QUANTILES, None) == [
-        "50.0% of the pairs have an F1 above 0.8950, which 99 % of unrelated pairs do not exceed; half of these get "
-        "less than 0.6500."
+        "50.0% of the pairs have an F1 above 0.8950, which 99 % of unrelated pairs do not "
+        "exceed; half of these get less than 0.6500."
     ]
     layers = np.stack([QUANTILES, QUANTILES + 0.1])
     means = Means(layers)
@@ -57,19 +58,37 @@ def test_where_unrelated_pairs_are_known_pairs_above_them_are_counted(scorer_wit
 @pytest.mark.parametrize(
     ("baselines", "lang", "large_size", "ends"),
     [
-        ({"en": HIGH, "zh": HIGH}, None, 64, ["like yours get:", "score ... --rescale-with-baseline --lang en", " en"]),
-        ({"en": HIGH, "zh": HIGH}, "ZH", 64, ["like yours get:", "--lang zh", "--corpus FILE --into-bundle zh"]),
-        ({"en": HIGH}, "de", 64, ["First measure it, then rescale:", "--into-bundle de", "--lang de"]),
+        (
+            {"en": HIGH, "zh": HIGH},
+            None,
+            64,
+            ["like yours get:", "score ... --rescale-with-baseline --lang en", " en"],
+        ),
+        (
+            {"en": HIGH, "zh": HIGH},
+            "ZH",
+            64,
+            ["like yours get:", "--lang zh", "--corpus FILE --into-bundle zh"],
+        ),
+        (
+            {"en": HIGH},
+            "de",
+            64,
+            ["First measure it, then rescale:", "--into-bundle de", "--lang de"],
+        ),
         ({}, None, 32, ["First measure it, then rescale:", "--into-bundle CODE", "--lang CODE"]),
     ],
 )
 def test_a_high_score_of_a_model_with_a_high_baseline_gets_two_commands(
     scorer_with, monkeypatch, baselines, lang, large_size, ends
 ):
-    monkeypatch.setattr("bertscore_onnx.cli.score.LARGE_SIZE", large_size)  # the tiny model's size is 32
+    # the tiny model's size is 32
+    monkeypatch.setattr("bertscore_onnx.cli.score.LARGE_SIZE", large_size)
     scorer = scorer_with(baselines)
     note, *commands = interpretation(scorer, means_of(0.85), None, lang)
-    assert [line.endswith(end) for line, end in zip([note, *commands], ends, strict=True)] == [True] * 3
+    assert [line.endswith(end) for line, end in zip([note, *commands], ends, strict=True)] == [
+        True
+    ] * 3
     assert ("0.83 on average" in note) == ("like yours" in ends[0])
     assert f"  bertscore-onnx baseline --model {scorer.bundle.path} " in "\n".join(commands)
 
@@ -104,7 +123,16 @@ def test_it_is_printed_once_on_a_terminal_and_not_with_options_for_programs(
     run, score_on, scorer_with, write, options, times
 ):
     texts = write("texts.txt", "the cat\na dog\n")
-    arguments = ["score", "-m", scorer_with({"en": HIGH}).bundle.path, "-c", texts, "-r", texts, *options]
+    arguments = [
+        "score",
+        "-m",
+        scorer_with({"en": HIGH}).bundle.path,
+        "-c",
+        texts,
+        "-r",
+        texts,
+        *options,
+    ]
     assert "unrelated" not in run(*arguments).stderr  # where there is no terminal
     score_on(terminal=True)
     shown = run(*arguments).stderr

@@ -27,14 +27,17 @@ def printed(tiny_bundle):
     """The library's scores of the same pairs, as lines under a header."""
     with BERTScorer(tiny_bundle, device="cpu") as scorer:
         scores = scorer.score(TEXTS, OTHERS)
-    rows = ["{:.6f}\t{:.6f}\t{:.6f}\n".format(*values).encode() for values in zip(*scores, strict=True)]
+    rows = [
+        "{:.6f}\t{:.6f}\t{:.6f}\n".format(*values).encode() for values in zip(*scores, strict=True)
+    ]
     return [b"precision\trecall\tf1\n", *rows]
 
 
 def test_scores_of_a_pipe_are_printed_before_its_end(start_scoring, references, printed):
     process = start_scoring("-r", references, "-s")
     process.stdin.write(lines(TEXTS[:12]).encode())
-    assert [process.stdout.readline() for _ in range(12)] == printed[:12]  # one chunk is always read ahead
+    # one chunk is always read ahead
+    assert [process.stdout.readline() for _ in range(12)] == printed[:12]
     process.stdin.write(lines(TEXTS[12:]).encode())
     stdout, stderr = process.communicate(timeout=60)
     assert (process.returncode, stdout) == (0, b"".join(printed[12:]))
@@ -44,7 +47,10 @@ def test_scores_of_a_pipe_are_printed_before_its_end(start_scoring, references, 
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(
     ("number", "status", "message"),
-    [(signal.SIGINT, 130, b"Interrupted; 11 pairs were scored.\n"), (signal.SIGTERM, -signal.SIGTERM, b"")],
+    [
+        (signal.SIGINT, 130, b"Interrupted; 11 pairs were scored.\n"),
+        (signal.SIGTERM, -signal.SIGTERM, b""),
+    ],
 )
 def test_a_signal_leaves_the_lines_of_what_was_scored_and_no_means(
     start_scoring, references, printed, number, status, message
@@ -62,7 +68,9 @@ def test_pairs_are_scored_before_a_damaged_line_of_a_pipe(run, references, tiny_
     damaged = lines(TEXTS[:7]).encode() + b"Z\xfcrich\n"
     result = run("score", "-m", tiny_bundle, "-c", "-", "-r", references, "-s", stdin=damaged)
     assert (result.exit_code, result.stdout_bytes) == (2, b"".join(printed[:8]))
-    assert result.stderr.startswith("Error: Standard input is not UTF-8: line 8 has the byte 0xFC at offset ")
+    assert result.stderr.startswith(
+        "Error: Standard input is not UTF-8: line 8 has the byte 0xFC at offset "
+    )
 
 
 @pytest.fixture
@@ -72,22 +80,33 @@ def files(write, references):
 
 @pytest.mark.usefixtures("stdin_is_a_pipe")
 @pytest.mark.parametrize("piped", ["-c", "-r", None])
-def test_idf_weights_and_signature_are_those_of_all_references(run, files, write, tiny_bundle, piped):
+def test_idf_weights_and_signature_are_those_of_all_references(
+    run, files, write, tiny_bundle, piped
+):
     others = ("-r", write("others.txt", lines(TEXTS[::-1])))
-    arguments = ["-" if at and files[at - 1] == piped else argument for at, argument in enumerate(files)]
+    arguments = [
+        "-" if at and files[at - 1] == piped else argument for at, argument in enumerate(files)
+    ]
     stdin = files[files.index(piped) + 1].read_bytes() if piped else b""
     result = run("score", "-m", tiny_bundle, *arguments, *others, "--idf", "-s", stdin=stdin)
     with BERTScorer(tiny_bundle, device="cpu", idf=True) as scorer:
-        scores, signature = scorer.score(TEXTS, list(zip(OTHERS, TEXTS[::-1], strict=True)), return_hash=True)
+        scores, signature = scorer.score(
+            TEXTS, list(zip(OTHERS, TEXTS[::-1], strict=True)), return_hash=True
+        )
     _, *segments = result.stdout.splitlines()
-    assert segments == ["{:.6f}\t{:.6f}\t{:.6f}".format(*values) for values in zip(*scores, strict=True)]
+    assert segments == [
+        "{:.6f}\t{:.6f}\t{:.6f}".format(*values) for values in zip(*scores, strict=True)
+    ]
     assert result.stderr.startswith(signature)
     assert "|idf:references|" in signature
 
 
-def test_all_layers_are_a_table_of_means_and_an_array_in_json(run, run_json, files, all_layers_bundle):
+def test_all_layers_are_a_table_of_means_and_an_array_in_json(
+    run, run_json, files, all_layers_bundle
+):
     with BERTScorer(all_layers_bundle, all_layers=True, device="cpu") as scorer:
-        expected = np.stack(scorer.score(TEXTS, OTHERS)).mean(axis=2, dtype=np.float64).T  # (layers, 3)
+        # (layers, 3)
+        expected = np.stack(scorer.score(TEXTS, OTHERS)).mean(axis=2, dtype=np.float64).T
     arguments = ["score", "-m", all_layers_bundle, *files, "--all-layers"]
     first, head, *rows = run(*arguments).stdout.splitlines()
     assert first.startswith("bertscore-onnx|model:tiny-bert|layer:all|")

@@ -31,7 +31,10 @@ CELLS = {
     "prediction": [f"the cat sat {'on the mat ' * (row % 4)}, {row}" for row in range(NUMBER)],
     "gold": [["a cat sat", 'the "dog" ran', "it"][row % 3] for row in range(NUMBER)],
     "day": [str(date(2026, 1, 1 + row)) for row in range(NUMBER)],
-    **{f"other {column}": [ODD[(row * column) % len(ODD)] for row in range(NUMBER)] for column in range(1, 37)},
+    **{
+        f"other {column}": [ODD[(row * column) % len(ODD)] for row in range(NUMBER)]
+        for column in range(1, 37)
+    },
 }
 """A table of 40 columns."""
 
@@ -52,7 +55,9 @@ def write_table(tmp_path):
         else:
             with path.open("w", newline="", encoding="utf-8") as file:
                 delimiter = "\t" if kind == "tsv" else ";" if "semicolon" in name else ","
-                csv.writer(file, delimiter=delimiter).writerows([CELLS, *zip(*CELLS.values(), strict=True)])
+                csv.writer(file, delimiter=delimiter).writerows(
+                    [CELLS, *zip(*CELLS.values(), strict=True)]
+                )
         return path
 
     return write_table
@@ -72,13 +77,17 @@ def typed():
     }
     for name, values in others.items():
         table = table.append_column(name, values)
-    return table.replace_schema_metadata({"pandas": json.dumps({"columns": [], "index_columns": []}), "mine": "yes"})
+    return table.replace_schema_metadata(
+        {"pandas": json.dumps({"columns": [], "index_columns": []}), "mine": "yes"}
+    )
 
 
 def json_lines():
     """Yield objects whose numbers, spaces and escapes a JSON library would write in another way."""
     for row in range(NUMBER):
-        cells = json.dumps({name: values[row] for name, values in CELLS.items()}, ensure_ascii=bool(row % 2))
+        cells = json.dumps(
+            {name: values[row] for name, values in CELLS.items()}, ensure_ascii=bool(row % 2)
+        )
         yield cells[:-1] + f', "n": 1.50, "big": {2**53 + row}, "none": null , "list":[1,2] }}'
 
 
@@ -90,7 +99,18 @@ def read_cells(path, delimiter):
 @pytest.fixture
 def scored(run, tiny_bundle, tmp_path):
     def scored(path, output, *options, **streams):
-        result = run("score", "-m", tiny_bundle, "-c", path, *COLUMNS, "-o", tmp_path / output, *options, **streams)
+        result = run(
+            "score",
+            "-m",
+            tiny_bundle,
+            "-c",
+            path,
+            *COLUMNS,
+            "-o",
+            tmp_path / output,
+            *options,
+            **streams,
+        )
         assert (result.exit_code, result.stderr) == (0, "")
         return tmp_path / output
 
@@ -103,8 +123,12 @@ def f1(tiny_bundle):
         return scorer.score(CELLS["prediction"], CELLS["gold"]).F.tolist()
 
 
-@pytest.mark.parametrize(("name", "delimiter"), [("in.csv", ","), ("in.tsv", "\t"), ("semicolon.csv", ";")])
-def test_a_delimited_table_comes_back_with_its_bytes_and_three_columns(write_table, scored, f1, name, delimiter):
+@pytest.mark.parametrize(
+    ("name", "delimiter"), [("in.csv", ","), ("in.tsv", "\t"), ("semicolon.csv", ";")]
+)
+def test_a_delimited_table_comes_back_with_its_bytes_and_three_columns(
+    write_table, scored, f1, name, delimiter
+):
     path = write_table(name)
     output = scored(path, f"out{path.suffix}")
     rows = read_cells(output, delimiter)
@@ -117,7 +141,9 @@ def test_a_delimited_table_comes_back_with_its_bytes_and_three_columns(write_tab
 
 def test_json_lines_come_back_as_text(write_table, scored, f1):
     output = scored(write_table("in.jsonl"), "out.jsonl")
-    for line, before, expected in zip(output.read_text("utf-8").split("\n"), json_lines(), f1, strict=False):
+    for line, before, expected in zip(
+        output.read_text("utf-8").split("\n"), json_lines(), f1, strict=False
+    ):
         assert line.startswith(before.removesuffix(" }") + ', "precision": ')
         assert json.loads(line)["f1"] == expected
         assert list(json.loads(line))[-3:] == SCORES
@@ -130,7 +156,8 @@ def test_parquet_comes_back_with_its_values_types_and_metadata(write_table, scor
     assert after.drop(SCORES).schema.equals(before.schema)
     for name in before.column_names:
         assert after[name].type == before[name].type
-        assert str(after[name].to_pylist()) == str(before[name].to_pylist())  # NaN is no equal of itself
+        # NaN is no equal of itself
+        assert str(after[name].to_pylist()) == str(before[name].to_pylist())
     assert after["f1"].to_pylist() == f1
     assert after.schema.field("f1").type == pa.float32()
     assert after.schema.metadata[b"mine"] == b"yes"
@@ -148,7 +175,11 @@ def test_any_table_may_be_written_in_any_format(write_table, scored, f1, source,
         columns = dict(zip(head, map(list, zip(*rows, strict=True)), strict=True))
     else:
         text = output.read_text("utf-8")
-        rows = json.loads(text)["segments"] if target == "out.json" else [*map(json.loads, text.split("\n")[:-1])]
+        rows = (
+            json.loads(text)["segments"]
+            if target == "out.json"
+            else [*map(json.loads, text.split("\n")[:-1])]
+        )
         columns = {name: [row[name] for row in rows] for name in rows[0]}
     assert {name: columns[name] for name in CELLS} == CELLS
     assert list(map(float, columns["f1"])) == pytest.approx(f1, abs=1e-6)
@@ -160,7 +191,10 @@ def test_any_table_may_be_written_in_any_format(write_table, scored, f1, source,
 def test_a_pipe_keeps_its_rows_too(write_table, scored, stdin_is_a_pipe):
     path = write_table("in.jsonl")
     expected = scored(path, "expected.csv").read_bytes()
-    assert scored("-", "out.csv", "--input-format", "jsonl", stdin=path.read_bytes()).read_bytes() == expected
+    assert (
+        scored("-", "out.csv", "--input-format", "jsonl", stdin=path.read_bytes()).read_bytes()
+        == expected
+    )
 
 
 def test_rows_are_kept_over_many_chunks_and_with_idf(write_table, scored, small_chunks):
@@ -168,9 +202,21 @@ def test_rows_are_kept_over_many_chunks_and_with_idf(write_table, scored, small_
     assert [row[:-3] for row in rows] == read_cells(write_table("in.csv"), ",")
 
 
-def test_the_last_row_may_lack_its_end_and_quotes_may_be_ordinary_characters(run, write, tiny_bundle, tmp_path):
+def test_the_last_row_may_lack_its_end_and_quotes_may_be_ordinary_characters(
+    run, write, tiny_bundle, tmp_path
+):
     path = write("in.tsv", 'candidate\tnote\treference\r\n"a cat\t"\tthe "cat\r\nthe dog\t\ta dog')
-    run("score", "-m", tiny_bundle, "-c", path, "--input-format", "quotes=no", "-o", tmp_path / "out.tsv")
+    run(
+        "score",
+        "-m",
+        tiny_bundle,
+        "-c",
+        path,
+        "--input-format",
+        "quotes=no",
+        "-o",
+        tmp_path / "out.tsv",
+    )
     head, first, second, rest = (tmp_path / "out.tsv").read_bytes().split(b"\r\n")
     assert head == b"candidate\tnote\treference\tprecision\trecall\tf1"
     assert first.startswith(b'"a cat\t"\tthe "cat\t0.')
@@ -181,7 +227,11 @@ def test_the_last_row_may_lack_its_end_and_quotes_may_be_ordinary_characters(run
 def test_the_byte_order_mark_of_a_spreadsheet_stays(run, write, tiny_bundle, tmp_path):
     path = write("in.csv", "\ufeffcandidate;reference\r\nein Mädchen;ein Mädchen\r\n".encode())
     run("score", "-m", tiny_bundle, "-c", path, "-o", tmp_path / "out.csv")
-    assert (tmp_path / "out.csv").read_bytes().startswith("\ufeffcandidate;reference;precision;".encode())
+    assert (
+        (tmp_path / "out.csv")
+        .read_bytes()
+        .startswith("\ufeffcandidate;reference;precision;".encode())
+    )
     run("score", "-m", tiny_bundle, "-c", path, "-o", tmp_path / "out.tsv")
     assert (tmp_path / "out.tsv").read_bytes().startswith(b"candidate\treference\tprecision\t")
 
@@ -194,10 +244,18 @@ def test_a_table_without_a_header_stays_one(run, write, tiny_bundle, tmp_path):
 
 
 def test_references_and_the_context_may_be_written_in_another_way(run, write, tiny_bundle):
-    tables = ["-c", write("c.csv", "1|a cat\n"), "-r", write("r.txt", "reference\tby\nthe cat\tA\n")]
+    tables = [
+        "-c",
+        write("c.csv", "1|a cat\n"),
+        "-r",
+        write("r.txt", "reference\tby\nthe cat\tA\n"),
+    ]
     formats = ["--input-format", "header=no,delimiter=|", "tsv", "--columns", "candidate=2"]
     texts = ["-c", write("c.txt", "a cat\n"), "-r", write("t.txt", "the cat\n")]
-    assert run("score", "-m", tiny_bundle, *tables, *formats).stdout == run("score", "-m", tiny_bundle, *texts).stdout
+    assert (
+        run("score", "-m", tiny_bundle, *tables, *formats).stdout
+        == run("score", "-m", tiny_bundle, *texts).stdout
+    )
     context = ["--context", write("before.csv", "the dog|1\n")]
     before = ["--context", write("before.txt", "the dog\n")]
     scores = run("score", "-m", tiny_bundle, *tables, *context, *formats, "context=1").stdout
@@ -209,11 +267,24 @@ def test_a_column_with_the_name_of_a_score_is_an_error_unless_scores_have_other_
     refused, run, write_table, tiny_bundle, tmp_path, name
 ):
     path = write_table(name)
-    options = ["-c", path, "--columns", "candidate=prediction", "reference=gold", "-o", tmp_path / "out.csv"]
+    options = [
+        "-c",
+        path,
+        "--columns",
+        "candidate=prediction",
+        "reference=gold",
+        "-o",
+        tmp_path / "out.csv",
+    ]
     message = refused("score", "-m", "no-such-model", *options, "--columns", "recall=day")
     assert "there is a column 'day' already" in message
     assert "--columns f1=NAME" in message
-    assert run("score", "-m", tiny_bundle, *options, "--columns", "precision=p", "recall=r", "f1=f").exit_code == 0
+    assert (
+        run(
+            "score", "-m", tiny_bundle, *options, "--columns", "precision=p", "recall=r", "f1=f"
+        ).exit_code
+        == 0
+    )
     assert read_cells(tmp_path / "out.csv", ",")[0][-3:] == ["p", "r", "f"]
     assert "--columns" in refused("score", "-m", "x", *options, "--columns", "recall=f1")
 
@@ -229,8 +300,12 @@ def test_a_table_that_was_scored_may_be_read_again(run, refused, write, tiny_bun
 
 @pytest.mark.parametrize("suffix", ["jsonl", "tsv", "parquet"])
 @pytest.mark.parametrize("name", ["best_reference", r"best_\u0072eference"])
-def test_json_lines_get_no_second_column_of_the_best_reference(refused, write, tiny_bundle, tmp_path, suffix, name):
-    path = write("in.jsonl", f'{{"candidate": "a cat", "references": ["a", "the cat"], "{name}": 7}}\n')
+def test_json_lines_get_no_second_column_of_the_best_reference(
+    refused, write, tiny_bundle, tmp_path, suffix, name
+):
+    path = write(
+        "in.jsonl", f'{{"candidate": "a cat", "references": ["a", "the cat"], "{name}": 7}}\n'
+    )
     message = refused("score", "-m", tiny_bundle, "-c", path, "-o", tmp_path / f"out.{suffix}")
     assert "there is a column 'best_reference' already" in message
 
@@ -243,10 +318,16 @@ def test_seg_level_writes_scores_alone(run, scored, write_table, tiny_bundle):
     assert pq.read_schema(scored(path, "out.parquet", "-s")).names == SCORES
 
 
-def test_references_in_files_of_their_own_leave_the_table_of_candidates_as_it_is(run, write, tiny_bundle, tmp_path):
+def test_references_in_files_of_their_own_leave_the_table_of_candidates_as_it_is(
+    run, write, tiny_bundle, tmp_path
+):
     run("score", "-m", tiny_bundle, "-c", write("c.csv", "id,candidate\n01,a cat\n"), "-r", write("r.txt", "the cat\n"),
         "-o", tmp_path / "out.csv")  # fmt: skip
-    assert (tmp_path / "out.csv").read_text().startswith("id,candidate,precision,recall,f1\n01,a cat,0.")
+    assert (
+        (tmp_path / "out.csv")
+        .read_text()
+        .startswith("id,candidate,precision,recall,f1\n01,a cat,0.")
+    )
 
 
 @pytest.mark.slow  # it starts a process
@@ -275,4 +356,6 @@ def test_after_an_error_parquet_has_the_rows_before(run, tiny_bundle, tmp_path, 
     result = run("score", "-m", tiny_bundle, *options, stdin=f"{rows}06,a cat\n".encode())
     assert result.exit_code == 2
     assert "line 7: there are 2 fields; expected 3" in result.stderr
-    assert pq.read_table(tmp_path / "out.parquet.part1")["id"].to_pylist() == [f"0{row}" for row in range(5)]
+    assert pq.read_table(tmp_path / "out.parquet.part1")["id"].to_pylist() == [
+        f"0{row}" for row in range(5)
+    ]

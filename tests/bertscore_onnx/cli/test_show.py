@@ -44,14 +44,18 @@ def test_of_several_references_the_best_is_named(run, tiny_bundle, scorer):
 def test_idf_weights_come_from_a_file_and_are_shown_even_if_equal(run, tiny_bundle, write):
     sentences = write("references.txt", "the cat sat\nthe dog\n")
     lines = run("show", "-m", tiny_bundle, *PAIR, "--idf-sents", sentences).stdout.splitlines()
-    with BERTScorer(tiny_bundle, device="cpu", idf=True, idf_sents=["the cat sat", "the dog"]) as scorer:
+    with BERTScorer(
+        tiny_bundle, device="cpu", idf=True, idf_sents=["the cat sat", "the dog"]
+    ) as scorer:
         [score] = scorer.score(["the cat sat"], ["a dog sat on it"]).each()
         name = scorer.signature.idf
     assert lines[0] == f"P {score.P:.3f}   R {score.R:.3f}   F {score.F:.3f}"
     weights = {line.split()[0]: line.split()[-1] for line in lines[3:6]}
     assert weights == {"the": "0.00", "cat": "0.41", "sat": "0.41"}
     assert f"; idf: {name}; rescale: no" in lines[-1]
-    equal = run("show", "-m", tiny_bundle, "-c", "cat", "-r", "sat", "--idf-sents", sentences).stdout.splitlines()
+    equal = run(
+        "show", "-m", tiny_bundle, "-c", "cat", "-r", "sat", "--idf-sents", sentences
+    ).stdout.splitlines()
     assert equal[2].endswith("weight")
     assert equal[3].split()[-1] == "0.41"
 
@@ -79,8 +83,15 @@ class TestAPairOfFiles:
     def test_it_is_found_by_its_line(self, run, refused, tiny_bundle, files):
         title, *lines = run("show", "-m", tiny_bundle, *files, "--line", 4).stdout.splitlines()
         assert title == f"Line 4 of {files[1]}"
-        assert lines == run("show", "-m", tiny_bundle, "-c", "the dog", "-r", "a dog sat").stdout.splitlines()
-        assert "has 5 lines, and line 88 was asked for" in refused("show", "-m", tiny_bundle, *files, "--line", 88)
+        assert (
+            lines
+            == run(
+                "show", "-m", tiny_bundle, "-c", "the dog", "-r", "a dog sat"
+            ).stdout.splitlines()
+        )
+        assert "has 5 lines, and line 88 was asked for" in refused(
+            "show", "-m", tiny_bundle, *files, "--line", 88
+        )
 
     @pytest.mark.filterwarnings("ignore:1 pair scores 0")
     def test_the_worst_are_shown_with_the_lowest_first(self, run, tiny_bundle, scorer, files):
@@ -93,10 +104,14 @@ class TestAPairOfFiles:
     def test_it_is_found_in_a_table(self, run, tiny_bundle, write):
         table = write("pairs.csv", "mt,gold\nthe dog,a dog sat\nit,cold\n")
         columns = ("--columns", "candidate=mt", "reference=gold")
-        assert run("show", "-m", tiny_bundle, "-c", table, *columns, "--line", 2).stdout.startswith("Row 2 of ")
+        assert run("show", "-m", tiny_bundle, "-c", table, *columns, "--line", 2).stdout.startswith(
+            "Row 2 of "
+        )
 
 
-@pytest.mark.parametrize(("name", "start"), [("a.html", b"<!doctype"), ("a.SVG", b"<?xml"), ("a.png", b"\x89PNG")])
+@pytest.mark.parametrize(
+    ("name", "start"), [("a.html", b"<!doctype"), ("a.SVG", b"<?xml"), ("a.png", b"\x89PNG")]
+)
 def test_a_file_is_written_whole(run, tiny_bundle, tmp_path, name, start):
     if not name.endswith("html"):
         pytest.importorskip("matplotlib")
@@ -119,12 +134,24 @@ def test_the_name_of_a_file_is_a_text_with_a_note(run, tiny_bundle, write):
     file = write("a.txt", "the cat\n")
     result = run("show", "-m", tiny_bundle, "-c", file, "-r", "the cat")
     assert result.exit_code == 0
-    assert f"Note: {file} is shown as a text. To show the pairs of files, add --line N" in result.stderr
+    assert (
+        f"Note: {file} is shown as a text. To show the pairs of files, add --line N"
+        in result.stderr
+    )
 
 
 def test_options_of_bert_score_show_are_known(run, tiny_bundle, tmp_path):
-    options = ("--num_layers", "2", "--baseline_path", tmp_path / "b.tsv", "--rescale_with_baseline", "--file")
-    (tmp_path / "b.tsv").write_text("LAYER,P,R,F\n0,0,0,0\n1,0,0,0\n2,0.1,0.2,0.3\n", encoding="utf-8")
+    options = (
+        "--num_layers",
+        "2",
+        "--baseline_path",
+        tmp_path / "b.tsv",
+        "--rescale_with_baseline",
+        "--file",
+    )
+    (tmp_path / "b.tsv").write_text(
+        "LAYER,P,R,F\n0,0,0,0\n1,0,0,0\n2,0.1,0.2,0.3\n", encoding="utf-8"
+    )
     result = run("show", "--model", tiny_bundle, *PAIR, *options, tmp_path / "a.html")
     assert (result.exit_code, result.stderr) == (0, "")
     assert "|rescale:file-" in (tmp_path / "a.html").read_text(encoding="utf-8")
@@ -141,9 +168,17 @@ def test_any_encoding_of_standard_output_will_do(run_process, tiny_bundle, monke
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "is_coloured"),
-    [({}, True), *(pytest.param(one, False, marks=pytest.mark.full) for one in ({"NO_COLOR": "1"}, {"TERM": "dumb"}))],
+    [
+        ({}, True),
+        *(
+            pytest.param(one, False, marks=pytest.mark.full)
+            for one in ({"NO_COLOR": "1"}, {"TERM": "dumb"})
+        ),
+    ],
 )
-def test_a_terminal_gets_colours_unless_it_wants_none(run_on_terminal, tiny_bundle, settings, is_coloured):
+def test_a_terminal_gets_colours_unless_it_wants_none(
+    run_on_terminal, tiny_bundle, settings, is_coloured
+):
     shown = run_on_terminal("show", "-m", tiny_bundle, *PAIR, COLUMNS="70", **settings)
     assert ("\x1b[38;5;" in shown) == is_coloured
     assert "candidate" in shown

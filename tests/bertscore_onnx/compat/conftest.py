@@ -28,7 +28,9 @@ def stand_in(monkeypatch):
 
 @pytest.fixture
 def tiny_roberta_large(tiny_bundle, home, monkeypatch):
-    """The tiny model in the store's place of roberta-large, whose sizes the catalogue then has, with its baselines."""
+    """The tiny model in the store's place of roberta-large, whose sizes the catalogue then has,
+    with its baselines.
+    """
     name = "roberta-large"
     entry = catalogue.entries()[name]
     sizes = read_manifest(tiny_bundle).architecture
@@ -43,5 +45,7 @@ def tiny_roberta_large(tiny_bundle, home, monkeypatch):
 @pytest.fixture
 def baseline_path_of_minilm(tmp_path):
     path = tmp_path / "baseline.tsv"
-    path.write_text("LAYER,P,R,F\n" + "".join(f"{layer},0.3,0.2,0.1{layer}\n" for layer in range(7)))
+    path.write_text(
+        "LAYER,P,R,F\n" + "".join(f"{layer},0.3,0.2,0.1{layer}\n" for layer in range(7))
+    )
     return path

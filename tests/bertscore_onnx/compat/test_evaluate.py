@@ -1,4 +1,6 @@
-"""HF evaluate: its own unchanged script on the stand-in, and our metric; offline, and our metric without PyTorch."""
+"""HF evaluate: its own unchanged script on the stand-in, and our metric; offline, and our metric
+without PyTorch.
+"""
 
 import json
 import os
@@ -15,17 +17,28 @@ from tests.support.parity import KNOWN_WARNINGS
 pytestmark = [pytest.mark.full, *KNOWN_WARNINGS]
 
 ROOT = Path(__file__).parents[3]
-SCRIPT = Path(os.environ.get("EVALUATE_BERTSCORE", ROOT.parent / "shared" / "data" / "callers" / "bertscore"))
+SCRIPT = Path(
+    os.environ.get("EVALUATE_BERTSCORE", ROOT.parent / "shared" / "data" / "callers" / "bertscore")
+)
 """The metric script `metrics/bertscore` of HF evaluate, which its package does not hold."""
 
 needs_script = pytest.mark.skipif(
-    not SCRIPT.exists(), reason="needs evaluate's metrics/bertscore: set EVALUATE_BERTSCORE to its folder"
+    not SCRIPT.exists(),
+    reason="needs evaluate's metrics/bertscore: set EVALUATE_BERTSCORE to its folder",
 )
 
 CANDIDATES = ["The cat sat on the mat.", "It is freezing today.", "A dog ran home."]
-SEVERAL = [["A cat sat.", "The cat is on a mat."], ["It is cold today."], ["The dog ran.", "A dog went home.", "Dogs."]]
+SEVERAL = [
+    ["A cat sat.", "The cat is on a mat."],
+    ["It is cold today."],
+    ["The dog ran.", "A dog went home.", "Dogs."],
+]
 FIRST = ["A cat was sitting on a mat.", "It is cold.", "The dog ran away."]
-SECOND = ["The weather is nice today.", "Cold, cold, and cold again.", "A dog, a dog, my home for a dog!"]
+SECOND = [
+    "The weather is nice today.",
+    "Cold, cold, and cold again.",
+    "A dog, a dog, my home for a dog!",
+]
 
 PROGRAM = """
 import json, sys
@@ -46,7 +59,11 @@ print(json.dumps([results, "torch" in sys.modules]))
 @pytest.fixture
 def calls(minilm_bundle, baseline_path_of_minilm):
     model = {"model_type": str(minilm_bundle)}
-    rescaled = {"lang": "en", "rescale_with_baseline": True, "baseline_path": str(baseline_path_of_minilm)}
+    rescaled = {
+        "lang": "en",
+        "rescale_with_baseline": True,
+        "baseline_path": str(baseline_path_of_minilm),
+    }
     return [
         {"predictions": CANDIDATES, "references": SEVERAL, **model},
         {"predictions": CANDIDATES, "references": FIRST, "idf": True, **model},
@@ -60,18 +77,27 @@ def peer(minilm):
     from bert_score import BERTScorer
 
     def score(references, **options):
-        scorer = BERTScorer(model_type=str(minilm), num_layers=4, device="cpu", nthreads=0, **options)
+        scorer = BERTScorer(
+            model_type=str(minilm), num_layers=4, device="cpu", nthreads=0, **options
+        )
         return [array.numpy() for array in scorer.score(CANDIDATES, references)]
 
     return score
 
 
 def results_of(script, calls, tmp_path):
-    """Return what the metric computes in a process of its own, where only the tensors of the stand-in need PyTorch."""
+    """Return what the metric computes in a process of its own, where only the tensors of the
+    stand-in need PyTorch.
+    """
     environment = {**os.environ, "HF_MODULES_CACHE": str(tmp_path / "modules"), "USE_TORCH": "0"}
     command = [sys.executable, "-c", PROGRAM, str(script)]
     done = subprocess.run(
-        command, input=json.dumps(calls), capture_output=True, text=True, env=environment, timeout=300
+        command,
+        input=json.dumps(calls),
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     results, has_torch = json.loads(done.stdout)

@@ -1,4 +1,6 @@
-"""The calls of packages that compute BERTScore by bert-score or by HF evaluate, each in the form of its package."""
+"""The calls of packages that compute BERTScore by bert-score or by HF evaluate, each in the form of
+its package.
+"""
 
 import numpy as np
 import pytest
@@ -20,7 +22,10 @@ def unitxt(bert_score, references):
 
 def helm(bert_score, references):
     scorer = bert_score.BERTScorer(model_type=NAME, device="cpu", **RESCALED)
-    triples = [scorer.score([text], [of_text]) for text, of_text in zip(CANDIDATES, references, strict=True)]
+    triples = [
+        scorer.score([text], [of_text])
+        for text, of_text in zip(CANDIDATES, references, strict=True)
+    ]
     return {name: [triple[at][0].item() for triple in triples] for at, name in enumerate("PRF")}
 
 
@@ -33,12 +38,17 @@ def trulens(bert_score, references):
 def deepeval(bert_score, references):
     scorer = bert_score.BERTScorer(model_type=NAME, device="cpu", **RESCALED)
     triple = scorer.score(cands=CANDIDATES, refs=references)
-    return {name: values.detach().numpy().tolist() for name, values in zip("PRF", triple, strict=True)}
+    return {
+        name: values.detach().numpy().tolist() for name, values in zip("PRF", triple, strict=True)
+    }
 
 
 def deepeval_by_text(bert_score, references):
     scorer = bert_score.BERTScorer(model_type=NAME, device="cpu", **RESCALED)
-    triples = [scorer.score(cands=[text], refs=[of_text]) for text, of_text in zip(CANDIDATES, references, strict=True)]
+    triples = [
+        scorer.score(cands=[text], refs=[of_text])
+        for text, of_text in zip(CANDIDATES, references, strict=True)
+    ]
     return {"F": [triple[2].detach().numpy().tolist()[0] for triple in triples]}
 
 
@@ -55,19 +65,25 @@ def uqlm_before(bert_score, references):
 
 
 def evalscope_sem_score(bert_score, references):
-    _, _, F = bert_score.score(CANDIDATES, references, lang="en", rescale_with_baseline=True, device="cpu")
+    _, _, F = bert_score.score(
+        CANDIDATES, references, lang="en", rescale_with_baseline=True, device="cpu"
+    )
     return {"F": F.tolist()}
 
 
 def computed(references, **options):
     evaluate = pytest.importorskip("evaluate")
-    return evaluate.load(compat.evaluate_metric()).compute(predictions=CANDIDATES, references=references, **options)
+    return evaluate.load(compat.evaluate_metric()).compute(
+        predictions=CANDIDATES, references=references, **options
+    )
 
 
 def fmeval(bert_score, references):
     metric = pytest.importorskip("evaluate").load(compat.evaluate_metric())
     pairs = zip(CANDIDATES, references, strict=True)
-    results = [metric.compute(predictions=[text], references=[of], model_type=NAME) for text, of in pairs]
+    results = [
+        metric.compute(predictions=[text], references=[of], model_type=NAME) for text, of in pairs
+    ]
     return {"F": [result["f1"][0] for result in results]}
 
 
@@ -99,7 +115,9 @@ SHAPES = [
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 @pytest.mark.parametrize(("call", "references", "settings"), SHAPES)
-def test_the_call_of_a_package_has_our_scores(stand_in, tiny_roberta_large, call, references, settings):
+def test_the_call_of_a_package_has_our_scores(
+    stand_in, tiny_roberta_large, call, references, settings
+):
     found = call(stand_in, references)
     with bertscore_onnx.BERTScorer(tiny_roberta_large, device="cpu", **settings) as scorer:
         expected = scorer.score(CANDIDATES, references)

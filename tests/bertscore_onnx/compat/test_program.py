@@ -29,7 +29,9 @@ def program(tmp_path):
     folder = tmp_path / "a folder"
     folder.mkdir()
     (folder / "neighbour.py").write_text("")
-    (folder / "torch.py").write_text("raise ModuleNotFoundError('as where it is not installed', name='torch')")
+    (folder / "torch.py").write_text(
+        "raise ModuleNotFoundError('as where it is not installed', name='torch')"
+    )
     (folder / "program.py").write_text("import neighbour\n" + PROGRAM)
     return folder / "program.py"
 
@@ -48,7 +50,9 @@ def test_a_module_with_its_arguments(program, tiny_bundle, flag):
     assert done.returncode == 3
 
 
-@pytest.mark.parametrize("method", ["spawn", *(["forkserver", "fork"] if sys.platform == "linux" else [])])
+@pytest.mark.parametrize(
+    "method", ["spawn", *(["forkserver", "fork"] if sys.platform == "linux" else [])]
+)
 def test_the_processes_of_a_pool_have_it(tmp_path, tiny_bundle, method):
     (tmp_path / "program.py").write_text("""
 import multiprocessing, sys
@@ -77,13 +81,27 @@ def test_an_error_of_the_program_is_its_own(tmp_path):
     ("arguments", "first"),
     [
         *((arguments, USAGE) for arguments in ([], ["-x"], ["-m"])),
-        (["nothing of this name"], "'nothing of this name' is neither a file nor a module; expected a Python program"),
-        (["-m", "nothing.at.all"], "'nothing.at.all' is neither a file nor a module; expected a Python program"),
-        (["bert-score", "-c", "a"], "'bert-score' is neither a file nor a module; use `bertscore-onnx score` in its"),
-        (["bert-score-show", "-c", "a"], "'bert-score-show' is neither a file nor a module; use `bertscore-onnx show`"),
+        (
+            ["nothing of this name"],
+            "'nothing of this name' is neither a file nor a module; expected a Python program",
+        ),
+        (
+            ["-m", "nothing.at.all"],
+            "'nothing.at.all' is neither a file nor a module; expected a Python program",
+        ),
+        (
+            ["bert-score", "-c", "a"],
+            "'bert-score' is neither a file nor a module; use `bertscore-onnx score` in its",
+        ),
+        (
+            ["bert-score-show", "-c", "a"],
+            "'bert-score-show' is neither a file nor a module; use `bertscore-onnx show`",
+        ),
     ],
 )
-def test_what_is_no_program_is_answered_with_the_usage(monkeypatch, capsys, tmp_path, arguments, first):
+def test_what_is_no_program_is_answered_with_the_usage(
+    monkeypatch, capsys, tmp_path, arguments, first
+):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["compat", *arguments])
     with pytest.raises(SystemExit) as ended:
@@ -109,7 +127,18 @@ def test_the_folder_of_the_script_is_not_searched_in_safe_mode(program, tiny_bun
 def test_bert_scores_own_command_draws_with_the_stand_in(tiny_bundle, tmp_path):
     pytest.importorskip("matplotlib")
     pytest.importorskip("bert_score_cli")
-    options = ("-m", tiny_bundle, "-l", "2", "-c", "a cat sat", "-r", "the cat sat", "-f", tmp_path / "match.png")
+    options = (
+        "-m",
+        tiny_bundle,
+        "-l",
+        "2",
+        "-c",
+        "a cat sat",
+        "-r",
+        "the cat sat",
+        "-f",
+        tmp_path / "match.png",
+    )
     done = run("bert_score_cli.visualize", *options, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "match.png").read_bytes().startswith(b"\x89PNG")

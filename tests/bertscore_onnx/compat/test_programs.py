@@ -1,4 +1,6 @@
-"""Programs with the idioms of those in use, on bert-score and on the stand-in, with PyTorch and without it."""
+"""Programs with the idioms of those in use, on bert-score and on the stand-in, with PyTorch and
+without it.
+"""
 
 import importlib
 import sys
@@ -14,14 +16,18 @@ pytestmark = [pytest.mark.slow, *KNOWN_WARNINGS]
 
 
 def prints_a_mean(bert_score, model, baseline):
-    P, R, F1 = bert_score.score(CANDIDATES, REFERENCES, model_type=model, num_layers=2, lang="en", verbose=True)
+    P, R, F1 = bert_score.score(
+        CANDIDATES, REFERENCES, model_type=model, num_layers=2, lang="en", verbose=True
+    )
     return float(f"{F1.mean():.7f}"), round(P.mean().item(), 7), sum(R.tolist()) / len(R)
 
 
 def fills_a_table(bert_score, model, baseline):
     import pandas as pd
 
-    scorer = bert_score.BERTScorer(model_type=model, num_layers=2, batch_size=8, nthreads=2, device="cpu")
+    scorer = bert_score.BERTScorer(
+        model_type=model, num_layers=2, batch_size=8, nthreads=2, device="cpu"
+    )
     P, R, F1 = scorer.score(cands=CANDIDATES, refs=SEVERAL, batch_size=2)
     frame = pd.DataFrame({"P": P.numpy(), "R": R.detach().cpu().numpy(), "F1": F1})
     return frame.to_numpy(dtype=float), np.average(F1), len(F1)
@@ -52,7 +58,11 @@ def computes_idf_weights(bert_score, model, baseline):
     scorer.compute_idf(REFERENCES)
     of_sentences = bert_score.BERTScorer(model, 2, idf=True, idf_sents=REFERENCES, nthreads=0)
     by_table = bert_score.score(CANDIDATES, REFERENCES, model, 2, idf=weights)
-    return [*scorer.score(CANDIDATES, REFERENCES), *of_sentences.score(CANDIDATES, REFERENCES), *by_table]
+    return [
+        *scorer.score(CANDIDATES, REFERENCES),
+        *of_sentences.score(CANDIDATES, REFERENCES),
+        *by_table,
+    ]
 
 
 def teaches_a_model(bert_score, model, baseline):
@@ -69,7 +79,10 @@ def teaches_a_language(bert_score, model, baseline):
     bert_score.model2layers.update({model: 2})
     scorer = bert_score.BERTScorer(lang="TLH")
     assert (scorer.model_type, scorer.num_layers) == (model, 2)
-    return [*scorer.score(CANDIDATES, REFERENCES), *bert_score.score(CANDIDATES, REFERENCES, lang="en")]
+    return [
+        *scorer.score(CANDIDATES, REFERENCES),
+        *bert_score.score(CANDIDATES, REFERENCES, lang="en"),
+    ]
 
 
 def takes_means_of_batches(bert_score, model, baseline):
@@ -83,15 +96,32 @@ def takes_means_of_batches(bert_score, model, baseline):
 def gathers_states_of_a_metric(bert_score, model, baseline):
     import torch
 
-    states = [bert_score.score(CANDIDATES, REFERENCES, model_type=model, num_layers=2)[2].to(torch.float64)]
+    states = [
+        bert_score.score(CANDIDATES, REFERENCES, model_type=model, num_layers=2)[2].to(
+            torch.float64
+        )
+    ]
     states.append(torch.nan_to_num(states[0] * 2))
-    return torch.cat(states), torch.mean(torch.cat(states)), torch.stack([torch.cat(states)]).squeeze(0)
+    return (
+        torch.cat(states),
+        torch.mean(torch.cat(states)),
+        torch.stack([torch.cat(states)]).squeeze(0),
+    )
 
 
 def orders_scores(bert_score, model, baseline):
     F = bert_score.score(CANDIDATES, REFERENCES, model_type=model, num_layers=2)[2]
     ordered, places = F.sort(descending=True)
-    return F, ordered, places, F.repeat(2), (F.mean() < F).nonzero(), F.max(), F.std(unbiased=False), F.argmax()
+    return (
+        F,
+        ordered,
+        places,
+        F.repeat(2),
+        (F.mean() < F).nonzero(),
+        F.max(),
+        F.std(unbiased=False),
+        F.argmax(),
+    )
 
 
 WITHOUT_PYTORCH = [
@@ -110,7 +140,9 @@ PROGRAMS = [*WITHOUT_PYTORCH, takes_means_of_batches, gathers_states_of_a_metric
 def expected(tiny_model, tmp_path_factory):
     """Return a function that runs a program on bert-score, once."""
     path = tmp_path_factory.mktemp("baseline") / "baseline.tsv"
-    path.write_text("LAYER,P,R,F\n" + "".join(f"{layer},0.3,0.2,0.1{layer}\n" for layer in range(4)))
+    path.write_text(
+        "LAYER,P,R,F\n" + "".join(f"{layer},0.3,0.2,0.1{layer}\n" for layer in range(4))
+    )
     peer = importlib.import_module("bert_score")
     assert "bertscore_onnx" not in peer.__file__
     results = {}
@@ -136,10 +168,14 @@ def run_with_tables(program, bert_score, *arguments):
 
 
 def assert_equal(ours, theirs):
-    """Compare results within the promised 1e-5, also relative to their size: programs double and sum scores."""
+    """Compare results within the promised 1e-5, also relative to their size: programs double and
+    sum scores.
+    """
     assert len(ours) == len(theirs)
     for our_result, their_result in zip(ours, theirs, strict=True):
-        np.testing.assert_allclose(np.asarray(our_result), np.asarray(their_result), rtol=TOLERANCE, atol=TOLERANCE)
+        np.testing.assert_allclose(
+            np.asarray(our_result), np.asarray(their_result), rtol=TOLERANCE, atol=TOLERANCE
+        )
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -157,23 +193,33 @@ def test_without_pytorch_it_computes_the_same_or_ends_in_a_clear_error(
     if program in WITHOUT_PYTORCH:
         assert_equal(run_with_tables(program, stand_in, str(tiny_bundle), baseline), theirs)
     else:
-        with pytest.raises((AttributeError, ModuleNotFoundError), match=r"PyTorch is not installed|torch"):
+        with pytest.raises(
+            (AttributeError, ModuleNotFoundError), match=r"PyTorch is not installed|torch"
+        ):
             run_with_tables(program, stand_in, str(tiny_bundle), baseline)
 
 
 @pytest.mark.parametrize("layers", [1, 3])
-def test_a_layer_that_the_bundle_lacks_is_answered_with_its_export(stand_in, tiny_bundle, monkeypatch, layers):
+def test_a_layer_that_the_bundle_lacks_is_answered_with_its_export(
+    stand_in, tiny_bundle, monkeypatch, layers
+):
     monkeypatch.setitem(stand_in.utils.model2layers, str(tiny_bundle), layers)
     for call in (stand_in.BERTScorer, lambda model: stand_in.score(CANDIDATES, REFERENCES, model)):
-        with pytest.raises(BertScoreOnnxError, match=f"`bertscore-onnx export .*--num-layers {layers}"):
+        with pytest.raises(
+            BertScoreOnnxError, match=f"`bertscore-onnx export .*--num-layers {layers}"
+        ):
             call(str(tiny_bundle))
 
 
-def test_a_language_is_no_word_and_stronger_than_the_environment(stand_in, tiny_bundle, fast_bundle, monkeypatch):
+def test_a_language_is_no_word_and_stronger_than_the_environment(
+    stand_in, tiny_bundle, fast_bundle, monkeypatch
+):
     monkeypatch.setenv("BERTSCORE_ONNX_MODEL", str(fast_bundle))
     monkeypatch.setitem(stand_in.lang2model, "en", str(tiny_bundle))
     assert stand_in.BERTScorer(lang="en").hash.startswith(str(tiny_bundle))
-    assert stand_in.score(CANDIDATES, REFERENCES, lang="en", return_hash=True)[1].startswith(str(tiny_bundle))
+    assert stand_in.score(CANDIDATES, REFERENCES, lang="en", return_hash=True)[1].startswith(
+        str(tiny_bundle)
+    )
     assert stand_in.BERTScorer().hash.startswith(str(fast_bundle))
     with pytest.raises(InputError, match="english"):
         stand_in.BERTScorer(lang="english")

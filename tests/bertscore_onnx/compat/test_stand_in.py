@@ -18,7 +18,11 @@ def test_all_ways_of_importing_it_give_the_same(stand_in):
     from bert_score.scorer import BERTScorer as BERTScorer_of_module
     from bert_score.utils import get_hash
 
-    assert (score, plot_example, BERTScorer) == (score_of_module, plot_of_module, BERTScorer_of_module)
+    assert (score, plot_example, BERTScorer) == (
+        score_of_module,
+        plot_of_module,
+        BERTScorer_of_module,
+    )
     assert stand_in.score is score
     assert stand_in.utils.get_hash is get_hash
     assert importlib.import_module("bert_score").__version__ == "0.3.13"
@@ -61,7 +65,11 @@ def test_the_tables_are_those_of_bert_score(stand_in):
     assert {**ours.model2layers} == peer.model2layers
     with pytest.raises(KeyError):
         ours.model2layers["nothing of this name"]
-    for options in [(False, False, False, False), (True, True, False, False), ({1: 2.0}, True, True, True)]:
+    for options in [
+        (False, False, False, False),
+        (True, True, False, False),
+        ({1: 2.0}, True, True, True),
+    ]:
         line = peer.get_hash("roberta-large", 17, *options)
         version = line[line.index("_version=") : line.index(")") + 1]
         own = f"_version=0.3.13(bertscore-onnx={bertscore_onnx.__version__})"
@@ -123,7 +131,9 @@ def test_idf_weights_of_the_scorers_own_tokenizer(stand_in, tiny_bundle):
 
 def test_a_baseline_that_is_not_there_leaves_score_raw(stand_in, tiny_bundle, capsys):
     raw = stand_in.score(CANDIDATES, REFERENCES, str(tiny_bundle))
-    found = stand_in.score(CANDIDATES, REFERENCES, str(tiny_bundle), lang="en", rescale_with_baseline=True)
+    found = stand_in.score(
+        CANDIDATES, REFERENCES, str(tiny_bundle), lang="en", rescale_with_baseline=True
+    )
     assert np.array_equal(found, raw)
     assert "no baseline for 'en'" in capsys.readouterr().err
     with pytest.raises(BertScoreOnnxError, match="`lang`"):
@@ -137,15 +147,19 @@ def test_other_accelerators_fall_back_to_the_cpu_with_one_warning(stand_in, tiny
     for kind in ("mps", "xpu"):
         with pytest.warns(RuntimeWarning, match=kind):
             stand_in.BERTScorer(str(tiny_bundle), device=kind)
-        stand_in.score(["a cat"], ["the cat"], str(tiny_bundle), device=f"{kind}:0")  # another warning is an error
+        # another warning is an error
+        stand_in.score(["a cat"], ["the cat"], str(tiny_bundle), device=f"{kind}:0")
     stand_in.BERTScorer(str(tiny_bundle), device="cpu:0")
     _warn_of_accelerator.cache_clear()
 
 
 @pytest.mark.parametrize(
-    ("device", "message"), [("cuda", "cuda"), (0, "'cuda:0'"), (1, "'cuda:1'"), ("gpu", "'gpu'"), (True, "'True'")]
+    ("device", "message"),
+    [("cuda", "cuda"), (0, "'cuda:0'"), (1, "'cuda:1'"), ("gpu", "'gpu'"), (True, "'True'")],
 )
-def test_a_card_never_falls_back_and_an_unknown_device_is_refused(stand_in, tiny_bundle, device, message):
+def test_a_card_never_falls_back_and_an_unknown_device_is_refused(
+    stand_in, tiny_bundle, device, message
+):
     with pytest.raises(BertScoreOnnxError, match=message):
         stand_in.BERTScorer(str(tiny_bundle), device=device)
 
@@ -157,7 +171,9 @@ def test_baselines_are_those_of_the_layers(stand_in, tiny_bundle, all_layers_bun
     rows = np.loadtxt(baseline_path, delimiter=",", skiprows=1, dtype=np.float32)[:, 1:]
     assert scorer.use_custom_baseline
     assert np.array_equal(scorer.baseline_vals, rows[scorer.num_layers])
-    every = stand_in.BERTScorer(str(all_layers_bundle), all_layers=True, baseline_path=baseline_path)
+    every = stand_in.BERTScorer(
+        str(all_layers_bundle), all_layers=True, baseline_path=baseline_path
+    )
     assert np.array_equal(every.baseline_vals, rows[: len(every.baseline_vals), None])
 
 
@@ -170,11 +186,18 @@ def test_what_needs_a_pytorch_model_is_refused_with_advice(stand_in, name):
 
 
 @pytest.mark.slow  # it imports matplotlib
-def test_plot_example_saves_a_drawing(stand_in, minilm_bundle, tmp_path, monkeypatch, baseline_path_of_minilm):
+def test_plot_example_saves_a_drawing(
+    stand_in, minilm_bundle, tmp_path, monkeypatch, baseline_path_of_minilm
+):
     monkeypatch.setenv("MPLBACKEND", "agg")
-    stand_in.plot_example("It is cold.", "It is freezing today.", str(minilm_bundle), fname=str(tmp_path / "a.png"))
+    stand_in.plot_example(
+        "It is cold.", "It is freezing today.", str(minilm_bundle), fname=str(tmp_path / "a.png")
+    )
     scorer = stand_in.BERTScorer(
-        str(minilm_bundle), lang="en", rescale_with_baseline=True, baseline_path=baseline_path_of_minilm
+        str(minilm_bundle),
+        lang="en",
+        rescale_with_baseline=True,
+        baseline_path=baseline_path_of_minilm,
     )
     scorer.plot_example("It is cold.", "It is freezing today.", str(tmp_path / "b.svg"))
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")

@@ -1,4 +1,6 @@
-"""What a score answers like a tensor, with PyTorch's answers beside it, which it is where that is installed."""
+"""What a score answers like a tensor, with PyTorch's answers beside it, which it is where that is
+installed.
+"""
 
 import pickle
 import sys
@@ -41,7 +43,9 @@ def test_a_call_gives_what_a_tensor_gives(call, values):
     ours, theirs = call(TensorArray(values)), call(torch.from_numpy(values.copy()))
     if isinstance(theirs, torch.Tensor):
         assert np.shape(ours) == tuple(theirs.shape)
-    np.testing.assert_allclose(*(x.tolist() if hasattr(x, "tolist") else x for x in (ours, theirs)), rtol=1e-6)
+    np.testing.assert_allclose(
+        *(x.tolist() if hasattr(x, "tolist") else x for x in (ours, theirs)), rtol=1e-6
+    )
 
 
 def test_it_prints_as_a_number():
@@ -49,7 +53,9 @@ def test_it_prints_as_a_number():
     assert f"{mean:.4f}" == f"{torch.from_numpy(VALUES.copy()).mean():.4f}" == "0.4375"
 
 
-@pytest.mark.parametrize("call", [np.mean, np.std, np.max, np.sum, np.median, np.sort, np.argmax, np.unique])
+@pytest.mark.parametrize(
+    "call", [np.mean, np.std, np.max, np.sum, np.median, np.sort, np.argmax, np.unique]
+)
 def test_numpys_functions_treat_it_as_an_array(call):
     assert np.array_equal(call(TensorArray(TABLE), axis=0), call(TABLE, axis=0))
 

@@ -20,7 +20,8 @@ def late():
 def raise_late():
     """Return a function that lets a signal handler raise `TooLateError` in the main thread, once.
 
-    A signal that comes just before a thread waits is handled after the wait, so it is sent until it is handled.
+    A signal that comes just before a thread waits is handled after the wait, so it is sent until it
+    is handled.
     """
     handled = threading.Event()
 

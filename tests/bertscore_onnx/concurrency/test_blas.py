@@ -54,7 +54,9 @@ def test_a_product_waits_for_a_fork_in_progress():
 
 
 def num_blas_threads():
-    """The threads of numpy's BLAS, and of other copies that were loaded, such as scipy's; all have as many here."""
+    """The threads of numpy's BLAS, and of other copies that were loaded, such as scipy's; all have
+    as many here.
+    """
     [number] = {blas["num_threads"] for blas in threadpool_info_of("blas")}
     return number
 
@@ -94,7 +96,8 @@ def test_a_forked_child_may_multiply():
 
 
 def fork_while_others_multiply():
-    matrix = np.ones((256, 256), dtype=np.float32)  # large enough for OpenBLAS to share out among its threads
+    # large enough for OpenBLAS to share out among its threads
+    matrix = np.ones((256, 256), dtype=np.float32)
 
     def multiply():
         with blas_gate:
@@ -113,7 +116,8 @@ def fork_while_others_multiply():
 @forks
 @pytest.mark.slow
 def test_products_in_threads_hang_neither_a_fork_nor_its_child():
-    process = multiprocessing.get_context("spawn").Process(target=fork_while_others_multiply)  # it may hang as a whole
+    # it may hang as a whole
+    process = multiprocessing.get_context("spawn").Process(target=fork_while_others_multiply)
     process.start()
     process.join(60)
     status = process.exitcode

@@ -8,7 +8,10 @@ from bertscore_onnx.concurrency import cpus
 @pytest.mark.parametrize(
     ("content", "features"),
     [
-        ("processor\t: 0\nflags\t\t: fpu avx avx2 avx512f amx_int8\n", ["avx2", "avx512f", "amx_int8"]),
+        (
+            "processor\t: 0\nflags\t\t: fpu avx avx2 avx512f amx_int8\n",
+            ["avx2", "avx512f", "amx_int8"],
+        ),
         ("processor\t: 0\nflags\t\t: fpu sse2\n", []),
         ("processor\t: 0\nFeatures\t: fp asimd\n", None),
     ],
@@ -20,7 +23,10 @@ def test_cpu_features_are_those_that_matter(tmp_path, content, features):
 
 
 def v1(group, quota):
-    return {f"cpu/{group}cpu.cfs_quota_us": f"{quota}\n", f"cpu/{group}cpu.cfs_period_us": "100000\n"}
+    return {
+        f"cpu/{group}cpu.cfs_quota_us": f"{quota}\n",
+        f"cpu/{group}cpu.cfs_period_us": "100000\n",
+    }
 
 
 @pytest.mark.parametrize(
@@ -29,7 +35,11 @@ def v1(group, quota):
         ("0::/\n", {"cpu.max": "150000 100000"}, 2),
         ("0::/\n", {"cpu.max": "max 100000"}, None),
         ("0::/\n", {"cpu.max": "10000 100000"}, 1),
-        ("0::/a/b\n", {"a/b/cpu.max": "max 100000", "a/cpu.max": "300000 100000", "cpu.max": "max 100000"}, 3),
+        (
+            "0::/a/b\n",
+            {"a/b/cpu.max": "max 100000", "a/cpu.max": "300000 100000", "cpu.max": "max 100000"},
+            3,
+        ),
         ("0::/a/b\n", {"a/b/cpu.max": "200000 100000", "a/cpu.max": "300000 100000"}, 2),
         ("0::/a/b\n", {"a/b/cpu.max": "900000 100000", "cpu.max": "400000 100000"}, 4),
         ("0::/a\n", {"other/cpu.max": "100000 100000"}, None),
@@ -67,7 +77,12 @@ def test_without_bounds_all_permitted_cpus_are_used(four_cpus):
 
 @pytest.mark.parametrize(
     ("quota", "environment", "expected"),
-    [(1, "", (1, "quota")), (0, "", (1, "quota")), (4, "", (4, "affinity")), (2, "3", (2, "quota"))],
+    [
+        (1, "", (1, "quota")),
+        (0, "", (1, "quota")),
+        (4, "", (4, "affinity")),
+        (2, "3", (2, "quota")),
+    ],
 )
 def test_the_quota_bounds_the_cpus(four_cpus, quota, environment, expected):
     four_cpus.setattr(cpus, "cgroup_quota", lambda: quota)
@@ -84,7 +99,10 @@ def test_the_quota_bounds_the_cpus(four_cpus, quota, environment, expected):
         ("+02", (2, "OMP_NUM_THREADS")),
         ("4", (4, "affinity")),
         ("16", (4, "affinity")),
-        *((value, (4, "affinity")) for value in ("", "0", "-1", "two", "2x", "1.5", ",2", "9" * 5000, "\u0662")),
+        *(
+            (value, (4, "affinity"))
+            for value in ("", "0", "-1", "two", "2x", "1.5", ",2", "9" * 5000, "\u0662")
+        ),
     ],
 )
 def test_the_environment_bounds_the_cpus(four_cpus, value, expected):

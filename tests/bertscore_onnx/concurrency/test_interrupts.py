@@ -1,4 +1,6 @@
-"""Errors of signal handlers, which Python raises in the main thread between any two of its steps."""
+"""Errors of signal handlers, which Python raises in the main thread between any two of its
+steps.
+"""
 
 import time
 

@@ -76,7 +76,9 @@ def test_an_error_comes_after_the_results_before_it(threads):
 @pytest.mark.parametrize(("number", "ahead", "expected"), [(0, None, 1), (2, None, 5), (2, 1, 2)])
 def test_only_a_few_items_are_read_ahead(number, ahead, expected):
     read = []
-    results = Threads(number, "bertscore-test").map(lambda item: item, iter(lambda: read.append(0), 0), ahead)
+    results = Threads(number, "bertscore-test").map(
+        lambda item: item, iter(lambda: read.append(0), 0), ahead
+    )
     next(results)
     assert len(read) == expected
 

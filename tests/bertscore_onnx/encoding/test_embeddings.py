@@ -22,12 +22,16 @@ def test_encoded_texts_score_like_the_texts(scorer, references, has_small_chunks
 
 @pytest.mark.parametrize("references", [REFERENCES, SEVERAL])
 @pytest.mark.parametrize(
-    ("bundle", "options"), [("tiny_bundle", {"idf": True}), ("all_layers_bundle", {"all_layers": True})]
+    ("bundle", "options"),
+    [("tiny_bundle", {"idf": True}), ("all_layers_bundle", {"all_layers": True})],
 )
 def test_idf_and_every_layer_come_from_encoded_references_too(request, bundle, options, references):
     with BERTScorer(request.getfixturevalue(bundle), **options) as scorer:
         expected = scorer.score(CANDIDATES, references)
-        assert largest_difference(scorer.score(CANDIDATES, scorer.encode(references)), expected) <= 1e-6
+        assert (
+            largest_difference(scorer.score(CANDIDATES, scorer.encode(references)), expected)
+            <= 1e-6
+        )
 
 
 def test_nothing_encodes_to_nothing(scorer):
@@ -38,7 +42,10 @@ def test_nothing_encodes_to_nothing(scorer):
 
 @pytest.mark.parametrize(
     "items",
-    [*map(slice, [1, None, -1, 0, 2, 5], [3, 2, None, 0, 1, 9]), *(slice(None, None, step) for step in (None, 2, -1))],
+    [
+        *map(slice, [1, None, -1, 0, 2, 5], [3, 2, None, 0, 1, 9]),
+        *(slice(None, None, step) for step in (None, 2, -1)),
+    ],
 )
 def test_some_of_the_items_score_like_their_texts(scorer, items):
     whole = scorer.encode(SEVERAL)
@@ -59,7 +66,9 @@ def test_each_value_of_a_distinct_token_takes_four_bytes(scorer):
     assert "the dog" not in repr(handle)
 
 
-def test_texts_of_another_model_or_arithmetic_are_refused(scorer, tiny_bundle, all_layers_bundle, opened_as_openvino):
+def test_texts_of_another_model_or_arithmetic_are_refused(
+    scorer, tiny_bundle, all_layers_bundle, opened_as_openvino
+):
     with BERTScorer(all_layers_bundle, all_layers=True) as other:
         foreign = other.encode(REFERENCES)
     with BERTScorer(tiny_bundle, device="openvino", idf=True) as other:
@@ -107,7 +116,9 @@ def test_it_outlives_the_scorer(tiny_bundle):
 
 def test_the_function_refuses_texts_that_another_model_encoded(scorer, tiny_bundle):
     encoded = scorer.encode(REFERENCES)
-    assert np.array_equal(score(CANDIDATES, encoded, tiny_bundle).F, scorer.score(CANDIDATES, REFERENCES).F)
+    assert np.array_equal(
+        score(CANDIDATES, encoded, tiny_bundle).F, scorer.score(CANDIDATES, REFERENCES).F
+    )
     for settings in ({"long_text": "window"}, {"max_length": 8}):
         with pytest.raises(InputError, match="encoded by"):
             score(CANDIDATES, encoded, tiny_bundle, **settings)

@@ -58,7 +58,9 @@ def runs(monkeypatch):
 
 def all_vectors(embeddings):
     """Return the vectors of all texts one after the other, (tokens, hidden)."""
-    return np.concatenate([embeddings.vectors_of(0, text) for text in range(len(embeddings.sequences))])
+    return np.concatenate(
+        [embeddings.vectors_of(0, text) for text in range(len(embeddings.sequences))]
+    )
 
 
 def test_every_token_gets_a_unit_vector(encoder):
@@ -78,18 +80,27 @@ def few_shapes(bundle, monkeypatch):
     return Encoder(bundle)
 
 
-MANY_LENGTHS = [np.array([2, *[5] * number, 3]) for number in (1, 2, 3, 7, 9, 11, 14, 20, 23, 30) for _ in range(7)]
+MANY_LENGTHS = [
+    np.array([2, *[5] * number, 3])
+    for number in (1, 2, 3, 7, 9, 11, 14, 20, 23, 30)
+    for _ in range(7)
+]
 
 
 @pytest.mark.parametrize("options", [{}, {"max_items": 5}, {"max_items": 1}])
-def test_on_a_gpu_runs_have_few_shapes_and_the_same_vectors(bundle, encoder, few_shapes, runs, options):
+def test_on_a_gpu_runs_have_few_shapes_and_the_same_vectors(
+    bundle, encoder, few_shapes, runs, options
+):
     padded = few_shapes.run(few_shapes.plan(MANY_LENGTHS, **options))
     shapes, most = set(runs), options.get("max_items", 1000)
     assert {tokens for _, tokens in shapes} <= {*CUDA.widths, bundle.manifest.max_length}
     assert all(texts <= most for texts, _ in shapes)
     assert len(shapes) <= 8
     assert all(texts * tokens <= 256 for texts, tokens in shapes)
-    assert np.abs(all_vectors(padded) - all_vectors(encoder.run(encoder.plan(MANY_LENGTHS)))).max() < 1e-5
+    assert (
+        np.abs(all_vectors(padded) - all_vectors(encoder.run(encoder.plan(MANY_LENGTHS)))).max()
+        < 1e-5
+    )
 
 
 def test_warming_up_runs_every_shape(encoder, few_shapes, runs, monkeypatch):
@@ -97,7 +108,9 @@ def test_warming_up_runs_every_shape(encoder, few_shapes, runs, monkeypatch):
     needed = {*runs}
     warm = []
     monkeypatch.setattr(
-        Encoder, "run_batch", lambda _, ids, *rest: warm.append((threading.current_thread().name, ids.shape))
+        Encoder,
+        "run_batch",
+        lambda _, ids, *rest: warm.append((threading.current_thread().name, ids.shape)),
     )
     few_shapes.warm_up()
     names = {name for name, _ in warm}
@@ -118,7 +131,9 @@ def test_on_a_gpu_whoever_calls_one_thread_runs_the_model(bundle, monkeypatch, o
         original(encoder, *batch)
 
     monkeypatch.setattr(Encoder, "run_batch", run)
-    monkeypatch.setattr(CHOICE, lambda device: [like_cuda(batch_values=32 * 64, min_batch_tokens=1)])
+    monkeypatch.setattr(
+        CHOICE, lambda device: [like_cuda(batch_values=32 * 64, min_batch_tokens=1)]
+    )
     encoder = Encoder(bundle, optimize_for=optimize_for)
     with ThreadPoolExecutor(4) as callers:
         list(callers.map(encoder.run, [encoder.plan(MANY_LENGTHS)] * 8))
@@ -151,7 +166,9 @@ def test_on_a_gpu_real_lengths_need_few_shapes_and_little_padding(
         of_chunk = lengths[chunk == number]
         batches = plan_runs(of_chunk, most, concurrency=1, buckets=buckets)
         assert np.array_equal(np.sort(np.concatenate(batches)), np.arange(len(of_chunk)))
-        padded = PaddedTexts([np.ones(length, dtype=np.int64) for length in of_chunk], batches, manifest, buckets)
+        padded = PaddedTexts(
+            [np.ones(length, dtype=np.int64) for length in of_chunk], batches, manifest, buckets
+        )
         shapes.update(padded.shapes)
         tokens += padded.num_tokens
     assert tokens <= (1 + most_padding) * lengths.sum()
@@ -212,12 +229,15 @@ def test_an_id_outside_the_model_is_the_tokenizers_fault(bundle):
 
 def resident():
     """Return the memory of this process in bytes."""
-    return 1024 * int(re.search(r"VmRSS:\s+(\d+)", Path("/proc/self/status").read_text(encoding="utf-8"))[1])
+    return 1024 * int(
+        re.search(r"VmRSS:\s+(\d+)", Path("/proc/self/status").read_text(encoding="utf-8"))[1]
+    )
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Resident memory is read from /proc.")
 def test_a_large_array_gives_its_memory_back_to_the_system():
-    np.empty(7_000_000, dtype=np.float32)  # the C library takes arrays up to this size from its heap from now on
+    # the C library takes arrays up to this size from its heap from now on
+    np.empty(7_000_000, dtype=np.float32)
     arrays, others = [], []
     for _ in range(10):
         arrays.append(uninitialized((1, 1000, 1000)))
@@ -228,7 +248,10 @@ def test_a_large_array_gives_its_memory_back_to_the_system():
     assert held - resident() > 35_000_000
 
 
-@pytest.mark.skipif(not Path("/sys/kernel/mm/transparent_hugepage").exists(), reason="The system has no large pages.")
+@pytest.mark.skipif(
+    not Path("/sys/kernel/mm/transparent_hugepage").exists(),
+    reason="The system has no large pages.",
+)
 def test_a_large_array_asks_for_large_pages():
     array = uninitialized((1, 1000, 1000))
     mappings = re.findall(
@@ -236,7 +259,11 @@ def test_a_large_array_asks_for_large_pages():
         Path("/proc/self/smaps").read_text(encoding="utf-8"),
         re.M | re.S,
     )
-    [flags] = [flags for begin, end, flags in mappings if int(begin, 16) <= array.ctypes.data < int(end, 16)]
+    [flags] = [
+        flags
+        for begin, end, flags in mappings
+        if int(begin, 16) <= array.ctypes.data < int(end, 16)
+    ]
     assert "hg" in flags.split()
 
 
@@ -256,17 +283,28 @@ def test_released_memory_is_used_again_where_it_is_large_enough():
 
 
 def batches(lengths, *arguments, **options):
-    return [batch.tolist() for batch in plan_batches(np.array(lengths, dtype=np.int64), *arguments, **options)]
+    return [
+        batch.tolist()
+        for batch in plan_batches(np.array(lengths, dtype=np.int64), *arguments, **options)
+    ]
 
 
 @pytest.mark.parametrize(
     ("lengths", "max_tokens", "options", "expected"),
     [
-        pytest.param([1, 9, 2, 8], 16, {}, [[1], [3, 2], [0]], id="like lengths together, the longest first"),
+        pytest.param(
+            [1, 9, 2, 8], 16, {}, [[1], [3, 2], [0]], id="like lengths together, the longest first"
+        ),
         pytest.param([4, 4, 4, 4], 8, {}, [[0, 1], [2, 3]], id="filled to the last token"),
         pytest.param([100, 1], 8, {}, [[0], [1]], id="an item over the limit alone"),
         pytest.param([1, 1, 1], 100, {"max_items": 2}, [[0, 1], [2]], id="items capped"),
-        pytest.param([3, 2, 3, 3, 1, 2], 6, {"padding": False}, [[0, 2], [3], [1, 5], [4]], id="one length each"),
+        pytest.param(
+            [3, 2, 3, 3, 1, 2],
+            6,
+            {"padding": False},
+            [[0, 2], [3], [1, 5], [4]],
+            id="one length each",
+        ),
         pytest.param([], 8, {}, [], id="nothing"),
     ],
 )
@@ -296,4 +334,6 @@ def test_every_item_is_planned_once_and_no_batch_is_too_large(lengths, max_token
     ],
 )
 def test_a_few_texts_are_shared_out(lengths, options, sizes):
-    assert [len(batch) for batch in plan_runs(np.array(lengths, dtype=np.int64), 900, **options)] == sizes
+    assert [
+        len(batch) for batch in plan_runs(np.array(lengths, dtype=np.int64), 900, **options)
+    ] == sizes

@@ -11,7 +11,11 @@ from bertscore_onnx.encoding.providers import OPENVINO, is_installed
 from bertscore_onnx.errors import DeviceError
 from tests.support.processes import forks, in_forked_child, run_python
 
-CANDIDATES = ["The cat sat on the mat.", "A dog.", "It rains in the north and snows in the south."] * 20
+CANDIDATES = [
+    "The cat sat on the mat.",
+    "A dog.",
+    "It rains in the north and snows in the south.",
+] * 20
 REFERENCES = ["A cat was on the mat.", "The dogs bark.", "In the north it rains."] * 20
 
 
@@ -42,7 +46,9 @@ def test_the_signature_names_the_precision_of_the_vectors(scores_on):
     assert 1e-5 < difference < 0.02 if "precision:bf16" in signature else difference <= 1e-5
 
 
-@pytest.mark.parametrize("options", [{}, {"nthreads": 1}, {"nthreads": 3}, {"optimize_for": "latency"}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"nthreads": 1}, {"nthreads": 3}, {"optimize_for": "latency"}], ids=str
+)
 def test_scores_are_the_same_from_run_to_run(scores_on, options):
     first, _ = scores_on("openvino", **options)
     for _ in range(2):

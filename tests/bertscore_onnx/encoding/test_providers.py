@@ -35,7 +35,9 @@ def offer(fresh):
 
 def test_a_missing_onnxruntime_is_answered_with_the_extras(fresh):
     fresh.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(MissingExtraError, match=r"onnxruntime!=1\.29\.\*,>=.*onnxruntime-gpu\[cuda,cudnn\]>="):
+    with pytest.raises(
+        MissingExtraError, match=r"onnxruntime!=1\.29\.\*,>=.*onnxruntime-gpu\[cuda,cudnn\]>="
+    ):
         providers.load_onnxruntime()
 
 
@@ -76,7 +78,11 @@ def test_the_memory_of_a_card_can_be_limited(monkeypatch):
     ("device", "message"),
     [
         ("cuda", r"offers only CPUExecutionProvider"),
-        ("openvino", r"offers only CPUExecutionProvider\. Install its plugin: `pip install [^`]*openvino[^`]*`\.$"),
+        (
+            "openvino",
+            r"offers only CPUExecutionProvider\. Install its plugin: `pip install "
+            r"[^`]*openvino[^`]*`\.$",
+        ),
     ],
 )
 def test_a_missing_wheel_of_a_device_is_named(offer, device, message):
@@ -101,18 +107,24 @@ def test_an_installed_plugin_is_chosen_by_name_alone(offer, fresh):
     assert providers.choose_providers(None) == [providers.CPU]
 
 
-@pytest.mark.parametrize("name", ["gpu", "cuda:", "cuda:x", "", "CPU", "cpu:1", "openvino:0", "mps", 3])
+@pytest.mark.parametrize(
+    "name", ["gpu", "cuda:", "cuda:x", "", "CPU", "cpu:1", "openvino:0", "mps", 3]
+)
 def test_an_unknown_device_is_refused(name):
     with pytest.raises(InputError, match="device"):
         providers.choose_providers(name)
 
 
 def test_a_further_row_of_the_table_is_taken_and_listed(offer, fresh):
-    further = replace(providers.CPU, name="OtherExecutionProvider", device="other", is_numbered=True)
+    further = replace(
+        providers.CPU, name="OtherExecutionProvider", device="other", is_numbered=True
+    )
     fresh.setattr(providers, "PROVIDERS", (*providers.PROVIDERS, further))
     offer(further)
     assert providers.choose_providers("other:2") == [replace(further, index=2)]
-    with pytest.raises(InputError, match='expected "cpu", "cuda", "cuda:N", "openvino", "other" or "other:N"'):
+    with pytest.raises(
+        InputError, match='expected "cpu", "cuda", "cuda:N", "openvino", "other" or "other:N"'
+    ):
         providers.choose_providers("npu")
 
 
@@ -149,8 +161,17 @@ def test_anything_that_prints_as_a_name_is_taken(offer):
 
 
 def test_onnxruntime_keeps_no_records_of_its_own(tiny_bundle, tmp_path):
-    code = f"from bertscore_onnx import BERTScorer; BERTScorer({str(tiny_bundle)!r}, device='cpu').score(['a'], ['b'])"
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ORT_", "XDG_"))}
-    environment = {**kept, "HOME": str(tmp_path), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    code = (
+        f"from bertscore_onnx import BERTScorer; BERTScorer({str(tiny_bundle)!r}, "
+        "device='cpu').score(['a'], ['b'])"
+    )
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith(("ORT_", "XDG_"))
+    }
+    environment = {
+        **kept,
+        "HOME": str(tmp_path),
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
     subprocess.run([sys.executable, "-c", code], env=environment, check=True, timeout=60)
     assert list(tmp_path.rglob("*")) == []

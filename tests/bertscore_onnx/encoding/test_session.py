@@ -60,11 +60,16 @@ def run_once(shared):
     return session
 
 
-@pytest.mark.parametrize(("optimize_for", "num_threads", "concurrency"), [("throughput", 1, 3), ("latency", 3, 1)])
-def test_for_throughput_a_run_has_one_thread_for_latency_all(bundle, optimize_for, num_threads, concurrency):
+@pytest.mark.parametrize(
+    ("optimize_for", "num_threads", "concurrency"), [("throughput", 1, 3), ("latency", 3, 1)]
+)
+def test_for_throughput_a_run_has_one_thread_for_latency_all(
+    bundle, optimize_for, num_threads, concurrency
+):
     shared = session_of(bundle, device="cpu", num_threads=3, optimize_for=optimize_for)
     assert (threads_of(shared.get()), shared.concurrency) == (num_threads, concurrency)
-    assert not shared.get().get_session_options().enable_mem_pattern  # it would keep memory for every shape
+    # it would keep memory for every shape
+    assert not shared.get().get_session_options().enable_mem_pattern
 
 
 def in_threads(number, call):
@@ -114,7 +119,9 @@ def test_scorers_never_open_sessions_side_by_side(bundle, monkeypatch):
         (CPU, "Failed to allocate memory for requested buffer", DeviceError),
     ],
 )
-def test_what_no_device_could_load_is_the_graphs_fault(bundle, monkeypatch, provider, failure, error):
+def test_what_no_device_could_load_is_the_graphs_fault(
+    bundle, monkeypatch, provider, failure, error
+):
     monkeypatch.setattr(f"{SESSIONS}.choose_providers", lambda device: [provider])
     monkeypatch.setattr(f"{SESSIONS}.open_session", lambda *arguments: (None, failure))
     with pytest.raises(error, match=failure):
@@ -133,7 +140,12 @@ def test_names_in_a_graph_cannot_forge_lines(bundle, monkeypatch):
 def test_nonsense_about_external_data_is_the_graphs_fault(bundle, tmp_path, key, value):
     model = onnx.load(bundle.path / "model.onnx")
     tensor = model.graph.initializer[0]
-    entries = {"location": "weights", "offset": "0", "length": str(len(tensor.raw_data)), key: value}
+    entries = {
+        "location": "weights",
+        "offset": "0",
+        "length": str(len(tensor.raw_data)),
+        key: value,
+    }
     (tmp_path / "weights").write_bytes(tensor.raw_data)
     tensor.ClearField("raw_data")
     tensor.data_location = onnx.TensorProto.EXTERNAL
@@ -160,7 +172,11 @@ def test_openvino_gets_precision_and_threads(
     [options] = opened_as_openvino
     settings = json.loads(options["load_config"])["CPU"]
     assert int(settings.pop("CPU_RUNTIME_CACHE_CAPACITY")) < 1000
-    assert settings == {"INFERENCE_PRECISION_HINT": hint, "INFERENCE_NUM_THREADS": "3", "NUM_STREAMS": streams}
+    assert settings == {
+        "INFERENCE_PRECISION_HINT": hint,
+        "INFERENCE_NUM_THREADS": "3",
+        "NUM_STREAMS": streams,
+    }
 
 
 @forks
@@ -181,9 +197,13 @@ def test_a_forked_child_opens_a_session_of_its_own(bundle, optimize_for):
 
 
 @forks
-@pytest.mark.parametrize("let_go", [lambda held: held[0].close(), lambda held: held.clear()], ids=["close", "drop"])
+@pytest.mark.parametrize(
+    "let_go", [lambda held: held[0].close(), lambda held: held.clear()], ids=["close", "drop"]
+)
 def test_a_forked_child_may_let_go_of_its_parents_sessions(bundle, let_go):
-    """ONNX Runtime would wait for the parent's threads, whose memory is not theirs any more, and crash."""
+    """ONNX Runtime would wait for the parent's threads, whose memory is not theirs any more, and
+    crash.
+    """
     held = [session_of(bundle, device="cpu", num_threads=8, optimize_for="latency")]
     run_once(held[0])
     assert in_forked_child(lambda: let_go(held)) is None
@@ -227,7 +247,9 @@ class TestABundleThatIsReplaced:
         return shutil.copytree(tiny_bundle, tmp_path / "bundle")
 
     def replace(self, folder):
-        """Put a graph in the place of the other that gives other vectors; its size and times are the same."""
+        """Put a graph in the place of the other that gives other vectors; its size and times are
+        the same.
+        """
         graph = folder / "model.onnx"
         content, status = bytearray(graph.read_bytes()), graph.stat()
         content[len(content) // 2] ^= 1
@@ -246,7 +268,12 @@ class TestABundleThatIsReplaced:
         shutil.copytree(folder, folder.with_name("copy"))
         shutil.rmtree(folder)
         folder.with_name("copy").rename(folder)
-        assert threads_of(session_of(bundle, device="cpu", num_threads=3, optimize_for="latency").get()) == 3
+        assert (
+            threads_of(
+                session_of(bundle, device="cpu", num_threads=3, optimize_for="latency").get()
+            )
+            == 3
+        )
 
     @forks
     @pytest.mark.parametrize("is_removed", [False, True])
@@ -260,11 +287,16 @@ class TestABundleThatIsReplaced:
 class TestAWheelWithoutItsLibraries:
     @pytest.fixture
     def severities(self, monkeypatch):
-        """Let ONNX Runtime be the wheel for CUDA on a machine without it; return how its log is set."""
+        """Let ONNX Runtime be the wheel for CUDA on a machine without it; return how its log is
+        set.
+        """
         severities = []
 
         def preload_dlls():
-            sys.stdout.write("Failed to load libcublasLt.so: cannot open shared object file\nPlease install CUDA.\n")
+            sys.stdout.write(
+                "Failed to load libcublasLt.so: cannot open shared object file\nPlease install "
+                "CUDA.\n"
+            )
 
         def open_on_cpu(graph, options, *, providers, enable_fallback):
             assert enable_fallback == 0
@@ -282,8 +314,9 @@ class TestAWheelWithoutItsLibraries:
         session, failure = open_session("graph", None, CUDA)
         assert session is None
         assert failure == (
-            "Failed to load libcublasLt.so: cannot open shared object file. Install its libraries with "
-            f"{install_command('gpu')}; ONNX Runtime fell back to CPUExecutionProvider"
+            "Failed to load libcublasLt.so: cannot open shared object file. Install its "
+            f"libraries with {install_command('gpu')}; ONNX Runtime fell back to "
+            "CPUExecutionProvider"
         )
         assert capfd.readouterr() == ("", "")
         assert severities == [4, 2]  # it is quiet while it opens alone
@@ -292,11 +325,15 @@ class TestAWheelWithoutItsLibraries:
 class TestAPlugin:
     @pytest.fixture
     def opened_with(self, monkeypatch):
-        """Let ONNX Runtime have OpenVINO's plugin on a processor by Intel; return what it was given."""
+        """Let ONNX Runtime have OpenVINO's plugin on a processor by Intel; return what it was
+        given.
+        """
         recorded = SimpleNamespace(registered=[], vendor="Intel", devices=[])
 
         def offered(name, kind):
-            return SimpleNamespace(ep_name=name, device=SimpleNamespace(type=kind, vendor=recorded.vendor))
+            return SimpleNamespace(
+                ep_name=name, device=SimpleNamespace(type=kind, vendor=recorded.vendor)
+            )
 
         def get_ep_devices():
             ours = [
@@ -315,13 +352,17 @@ class TestAPlugin:
         plugin.get_library_path = lambda: "library.so"
         monkeypatch.setitem(sys.modules, OPENVINO.plugin, plugin)
         runtime = SimpleNamespace(
-            register_execution_provider_library=lambda *library: recorded.registered.append(library),
+            register_execution_provider_library=lambda *library: recorded.registered.append(
+                library
+            ),
             get_ep_devices=get_ep_devices,
             OrtHardwareDeviceType=SimpleNamespace(CPU="CPU"),
             InferenceSession=open_on_devices,
         )
         monkeypatch.setattr(f"{PROVIDERS}.load_onnxruntime", lambda: runtime)
-        recorded.options = SimpleNamespace(add_provider_for_devices=lambda *added: recorded.devices.append(added))
+        recorded.options = SimpleNamespace(
+            add_provider_for_devices=lambda *added: recorded.devices.append(added)
+        )
         _register.cache_clear()
         yield recorded
         _register.cache_clear()
@@ -361,7 +402,9 @@ class TestCudnn:
         assert len(seen) == 1
 
     @pytest.mark.parametrize(
-        ("platform", "library"), [("linux", "libcudnn.so.9"), ("win32", "cudnn64_9.dll")], ids=["linux", "windows"]
+        ("platform", "library"),
+        [("linux", "libcudnn.so.9"), ("win32", "cudnn64_9.dll")],
+        ids=["linux", "windows"],
     )
     def test_is_looked_for_by_the_name_of_its_library(self, monkeypatch, platform, library):
         loaded = []
@@ -377,8 +420,12 @@ def test_memory_is_released_on_the_device_of_the_session(bundle, monkeypatch, pr
     session = session_of(bundle, device="cpu")
     session.provider = provider
     options = SimpleNamespace(add_run_config_entry=entries.__setitem__)
-    monkeypatch.setattr(f"{SESSIONS}.load_onnxruntime", lambda: SimpleNamespace(RunOptions=lambda: options))
-    monkeypatch.setattr(session, "get", lambda: SimpleNamespace(run=lambda *arguments: runs.append(arguments)))
+    monkeypatch.setattr(
+        f"{SESSIONS}.load_onnxruntime", lambda: SimpleNamespace(RunOptions=lambda: options)
+    )
+    monkeypatch.setattr(
+        session, "get", lambda: SimpleNamespace(run=lambda *arguments: runs.append(arguments))
+    )
     session.release_memory()
     assert entries == {"memory.enable_memory_arena_shrinkage": arena}
     assert runs[0][2] is options
@@ -391,8 +438,9 @@ IS_TOKEN = INPUT_IDS > 0
 MASK = IS_TOKEN.astype(np.int64)
 
 NO_MEMORY = (
-    "[ONNXRuntimeError] : 6 : RUNTIME_EXCEPTION : Non-zero status code returned while running Softmax node. Status "
-    "Message: bfc_arena.cc:376 Failed to allocate memory for requested buffer of size 268435456"
+    "[ONNXRuntimeError] : 6 : RUNTIME_EXCEPTION : Non-zero status code returned while running "
+    "Softmax node. Status Message: bfc_arena.cc:376 Failed to allocate memory for requested "
+    "buffer of size 268435456"
 )
 
 
@@ -430,7 +478,9 @@ def run(model, layers=1):
 
 @pytest.fixture
 def fail_above(monkeypatch):
-    """Return a function that lets sessions from now on fail on more than `most` texts; give it the list of them."""
+    """Return a function that lets sessions from now on fail on more than `most` texts; give it the
+    list of them.
+    """
 
     def fail_above(most, message=NO_MEMORY):
         sessions = []
@@ -452,9 +502,12 @@ def sizes(sessions):
 
 
 @pytest.mark.parametrize(
-    ("most", "batches"), [(5, [5]), (3, [5, 2, 3]), (2, [5, 2, 3, 1, 2]), (1, [5, 2, 1, 1, 3, 1, 2, 1, 1])]
+    ("most", "batches"),
+    [(5, [5]), (3, [5, 2, 3]), (2, [5, 2, 3, 1, 2]), (1, [5, 2, 1, 1, 3, 1, 2, 1, 1])],
 )
-def test_a_batch_that_does_not_fit_into_memory_is_halved(all_layers_bundle, fail_above, caplog, most, batches):
+def test_a_batch_that_does_not_fit_into_memory_is_halved(
+    all_layers_bundle, fail_above, caplog, most, batches
+):
     model = Encoder(open_bundle(all_layers_bundle), device="cpu", num_threads=1)
     expected = run(model, layers=4)
     sessions = fail_above(most)

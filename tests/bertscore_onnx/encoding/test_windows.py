@@ -15,7 +15,23 @@ from bertscore_onnx.scoring.tokenization import load_tokenizer
 from tests.support.manifests import with_fields
 from tests.support.scores import CANDIDATES, REFERENCES
 
-WORDS = ["the", "a", "cat", "dog", "sat", "mat", "on", "sits", "ran", "red", "blue", "house", "tree", "and", "or"]
+WORDS = [
+    "the",
+    "a",
+    "cat",
+    "dog",
+    "sat",
+    "mat",
+    "on",
+    "sits",
+    "ran",
+    "red",
+    "blue",
+    "house",
+    "tree",
+    "and",
+    "or",
+]
 
 
 def long_text(num_words, seed=0):
@@ -61,7 +77,10 @@ def test_every_token_is_kept_once_from_windows_that_overlap(num_words, max_lengt
         shared = [len(np.intersect1d(one, other)) for one, other in pairwise(inner)]
         assert min(shared) >= min(room - 1, int(np.ceil(room * overlap)))
         assert all(one[:before].tolist() == ids[:before].tolist() for one in windows.sequences)
-        assert all(one[max_length - after :].tolist() == (50 + np.arange(after)).tolist() for one in windows.sequences)
+        assert all(
+            one[max_length - after :].tolist() == (50 + np.arange(after)).tolist()
+            for one in windows.sequences
+        )
     else:
         assert len(windows.sequences) == 1
 
@@ -76,7 +95,9 @@ def test_windows_of_long_texts_do_not_change_short_ones(scorer, truncating):
 def test_the_vectors_are_those_of_the_windows(scorer):
     words = long_text(58).split()  # room for 30 words: windows of the words 0-29, 14-43 and 28-57
     text = vectors_of(scorer.encode([" ".join(words)]), 0)
-    first, second, third = (vectors_of(scorer.encode([" ".join(words[n : n + 30])]), 0) for n in (0, 14, 28))
+    first, second, third = (
+        vectors_of(scorer.encode([" ".join(words[n : n + 30])]), 0) for n in (0, 14, 28)
+    )
     assert np.abs(text[:, :23] - first[:, :23]).max() < 1e-5  # [CLS] and the words 0-21
     assert np.abs(text[:, 23:37] - second[:, 9:23]).max() < 1e-5  # the words 22-35
     assert np.abs(text[:, 37:] - third[:, 9:]).max() < 1e-5  # the words 36-57 and [SEP]
@@ -100,7 +121,10 @@ def test_idf_counts_the_whole_text(tiny_bundle):
         ids = [texts.embeddings.sequences[row][1] for row in texts.rows]
         weights = scorer._weights.table[ids]
     assert weights == pytest.approx([np.log(3 / 2), 0])
-    with BERTScorer(tiny_bundle, idf=True) as scorer, pytest.raises(IdfError, match="hold the same tokens"):
+    with (
+        BERTScorer(tiny_bundle, idf=True) as scorer,
+        pytest.raises(IdfError, match="hold the same tokens"),
+    ):
         scorer.score(sents, sents)
 
 
@@ -119,7 +143,10 @@ def test_a_maximum_without_room_for_words_is_refused(tiny_bundle):
 def test_the_fast_tokenizer_gives_the_same_windows(fast_bundle, scorer):
     text = long_text(200)
     with BERTScorer(fast_bundle, use_fast_tokenizer=True, long_text="window") as fast:
-        assert np.abs(vectors_of(fast.encode([text]), 0) - vectors_of(scorer.encode([text]), 0)).max() < 1e-5
+        assert (
+            np.abs(vectors_of(fast.encode([text]), 0) - vectors_of(scorer.encode([text]), 0)).max()
+            < 1e-5
+        )
 
 
 @pytest.mark.slow
@@ -139,9 +166,12 @@ def test_very_long_texts_score_in_bounded_memory(scorer):
 def test_slices_of_long_texts_are_split(tiny_bundle, monkeypatch):
     seen, run = [], Encoder.run
     monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_BYTES", 4 * 32 * 1000)
-    monkeypatch.setattr(Encoder, "run", lambda *args, **options: seen.append(run(*args, **options)) or seen[-1])
+    monkeypatch.setattr(
+        Encoder, "run", lambda *args, **options: seen.append(run(*args, **options)) or seen[-1]
+    )
     texts = [long_text(400, seed) for seed in range(20)]
     with BERTScorer(tiny_bundle, device="cpu", long_text="window") as scorer:
         assert np.isfinite(scorer.score(texts, texts[::-1]).F).all()
-    assert max(table.lengths.sum() for table in seen) < (1000 + 2 * 402) / 0.75  # a quarter of each window overlaps
+    # a quarter of each window overlaps
+    assert max(table.lengths.sum() for table in seen) < (1000 + 2 * 402) / 0.75
     assert len(seen) > 4

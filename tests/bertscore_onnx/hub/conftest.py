@@ -21,7 +21,9 @@ def place(home):
 
 @pytest.fixture
 def changed(tiny_bundle, tmp_path):
-    """Return a function that makes a bundle like the tiny one but for some fields of the manifest."""
+    """Return a function that makes a bundle like the tiny one but for some fields of the
+    manifest.
+    """
 
     def make(name="changed", **fields):
         folder = shutil.copytree(tiny_bundle, tmp_path / name)

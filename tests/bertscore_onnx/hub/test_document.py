@@ -10,14 +10,18 @@ from tests.bertscore_onnx.hub.conftest import VARIANT
 from tests.support.snippets import ROOT, difference, snippets
 
 PAGE = ROOT / "docs" / "hub.md"
-COMMANDS = [command for one in snippets(PAGE, "console") if one.reason is None for command in one.commands()]
+COMMANDS = [
+    command for one in snippets(PAGE, "console") if one.reason is None for command in one.commands()
+]
 RUN = [(line, shown) for line, shown in COMMANDS if line.startswith("bertscore-onnx ")]
 CODE = [one.text for one in snippets(PAGE, "python")]
 
 
 @pytest.fixture
 def as_here(hub, tiny_bundle, tmp_path, monkeypatch):
-    """Return a function that puts what is here for what the page names: the hub, folders, texts and the bundle."""
+    """Return a function that puts what is here for what the page names: the hub, folders, texts and
+    the bundle.
+    """
     hub.token = "right"  # noqa: S105 (of the test's hub)
     monkeypatch.setenv("HF_TOKEN", "right")
     linked = tmp_path / "linked"
@@ -52,7 +56,9 @@ def test_every_command_is_run():
     assert COMMANDS[0][0].startswith("pip install ")
 
 
-@pytest.mark.parametrize(("line", "shown"), [pytest.param(*one, id=one[0]) for one in RUN if " push " not in one[0]])
+@pytest.mark.parametrize(
+    ("line", "shown"), [pytest.param(*one, id=one[0]) for one in RUN if " push " not in one[0]]
+)
 def test_commands_run(line, shown, as_here, published):
     result = CliRunner().invoke(app, shlex.split(as_here(line))[1:])
     assert result.exit_code == 0, result.stderr

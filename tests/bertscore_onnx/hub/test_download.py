@@ -62,10 +62,18 @@ def test_a_bundle_lands_where_its_model_is_looked_for(hub, commit, place, tiny_b
     names = {"bertscore.json", *read_manifest(tiny_bundle).files, "source.json"}
     assert {file.name for file in place.iterdir()} == names
     assert json.loads((place / "source.json").read_bytes()) == [
-        *("hf://org/tiny", f"hf://org/tiny/{VARIANT}", f"hf://org/tiny@{commit}", f"hf://org/tiny@{commit}/{VARIANT}")
+        *(
+            "hf://org/tiny",
+            f"hf://org/tiny/{VARIANT}",
+            f"hf://org/tiny@{commit}",
+            f"hf://org/tiny@{commit}/{VARIANT}",
+        )
     ]
     assert [*place.parent.parent.iterdir()] == [place.parent]
-    with BERTScorer("tiny-bert", num_layers=2, device="cpu") as pulled, BERTScorer(tiny_bundle, device="cpu") as own:
+    with (
+        BERTScorer("tiny-bert", num_layers=2, device="cpu") as pulled,
+        BERTScorer(tiny_bundle, device="cpu") as own,
+    ):
         assert pulled.hash == own.hash
         assert np.array_equal(pulled.score(*PAIRS).F, own.score(*PAIRS).F)
 
@@ -100,10 +108,14 @@ def test_a_repository_may_hold_a_bundle_itself(hub, tiny_bundle, place):
 def test_the_error_for_a_missing_name_lists_those_that_exist(hub, commit):
     with pytest.raises(BundleNotFoundError, match="no repository hf://org/other"):
         pull("org/other")
-    with pytest.raises(BundleNotFoundError, match="hf://org/tiny@v9 does not exist: the repository has no such rev"):
+    with pytest.raises(
+        BundleNotFoundError, match="hf://org/tiny@v9 does not exist: the repository has no such rev"
+    ):
         pull("org/tiny@v9")
     for variant in ("layer-9-slow-fp32", "some/folder"):
-        with pytest.raises(BundleNotFoundError, match=rf"no variant '{variant}'\. Its variants are: {VARIANT}"):
+        with pytest.raises(
+            BundleNotFoundError, match=rf"no variant '{variant}'\. Its variants are: {VARIANT}"
+        ):
             pull(f"org/tiny/{variant}")
     hub.repositories["org/tiny"].commit({"README.md": b"nothing"})
     with pytest.raises(BundleNotFoundError, match="holds no bundle"):
@@ -112,7 +124,19 @@ def test_the_error_for_a_missing_name_lists_those_that_exist(hub, commit):
 
 @pytest.mark.parametrize(
     "name",
-    ["", "tiny", "hf://", "hf://tiny", "./bundle", "/bundle", "org/tiny@", "o rg/tiny", "@v", "org/a--b", "org/a.."],
+    [
+        "",
+        "tiny",
+        "hf://",
+        "hf://tiny",
+        "./bundle",
+        "/bundle",
+        "org/tiny@",
+        "o rg/tiny",
+        "@v",
+        "org/a--b",
+        "org/a..",
+    ],
 )
 def test_what_is_no_name_on_the_hub_is_refused(name):
     with pytest.raises(InputError, match="expected ORG/REPO"):
@@ -251,7 +275,10 @@ class TestRefusals:
         [
             *(({"status": status}, "org/tiny") for status in (400, 401, 403, 404, 429, 500, 503)),
             ({"replaced": {"": b"<!doctype html>"}}, "did not answer as a hub does"),
-            ({"replaced": {"/org/tiny": b'{"id": "org/tiny", "siblings": [3]}'}}, "did not answer as a hub does"),
+            (
+                {"replaced": {"/org/tiny": b'{"id": "org/tiny", "siblings": [3]}'}},
+                "did not answer as a hub does",
+            ),
         ],
     )
     def test_a_wrong_answer_is_an_error(self, hub, commit, answers, message, refused):
@@ -262,7 +289,8 @@ class TestRefusals:
     def test_a_download_that_breaks_off_is_an_error_and_leaves_nothing(
         self, hub, commit, place, name, refused, monkeypatch
     ):
-        monkeypatch.setattr("time.sleep", lambda seconds: None)  # the client waits before each of its attempts
+        # the client waits before each of its attempts
+        monkeypatch.setattr("time.sleep", lambda seconds: None)
         hub.broken = name
         refused(HubUnreachableError, "org/tiny")
         assert not any(file.is_file() for file in place.parent.parent.rglob("*"))
@@ -274,7 +302,10 @@ class TestRefusals:
         files = hub.repositories["org/tiny"].commits[commit]
         right = files[f"{VARIANT}/{name}"]
         files[f"{VARIANT}/{name}"] = right[:-1] + b"?"
-        refused(DigestError, rf"hf://org/tiny cannot be used\. .*{name} is not the file that was exported")
+        refused(
+            DigestError,
+            rf"hf://org/tiny cannot be used\. .*{name} is not the file that was exported",
+        )
         files[f"{VARIANT}/{name}"] = right
         assert pull("org/tiny") == place
 
@@ -288,7 +319,9 @@ class TestRefusals:
         "name",
         ["../secret", "/etc/passwd", "..", "sub/file"],
     )
-    def test_a_manifest_that_names_other_places_is_refused(self, hub, tiny_bundle, changed, name, refused):
+    def test_a_manifest_that_names_other_places_is_refused(
+        self, hub, tiny_bundle, changed, name, refused
+    ):
         files = {**read_manifest(tiny_bundle).files, name: "0" * 64}
         hub.add("org/tiny", changed(files=files), VARIANT)
         refused(UnsafePathError, "org/tiny")
@@ -296,11 +329,16 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("model_id", "error", "message"),
         [
-            *((name, UnsafePathError, "cannot be the name of a folder") for name in ("..", ".", "a\\b")),
+            *(
+                (name, UnsafePathError, "cannot be the name of a folder")
+                for name in ("..", ".", "a\\b")
+            ),
             ("x" * 300, HubError, "Cannot put a bundle into"),
         ],
     )
-    def test_a_model_whose_name_is_no_folder_is_refused(self, hub, changed, model_id, error, message, refused):
+    def test_a_model_whose_name_is_no_folder_is_refused(
+        self, hub, changed, model_id, error, message, refused
+    ):
         hub.add("org/tiny", changed(model_id=model_id), VARIANT)
         refused(error, message)
 

@@ -37,7 +37,9 @@ def test_a_pushed_bundle_can_be_pulled(writable, tiny_bundle, place, bundles_in)
     name = push(tiny_bundle, "org/tiny")
     commit = writable.repositories["org/tiny"].refs["main"]
     assert name == f"hf://org/tiny@{commit}/{VARIANT}"
-    names = {f"{VARIANT}/{name}" for name in ("bertscore.json", "model.onnx", "tokenizer.slow.json")}
+    names = {
+        f"{VARIANT}/{name}" for name in ("bertscore.json", "model.onnx", "tokenizer.slow.json")
+    }
     assert files_of(writable).keys() == {*names, "README.md", ".gitattributes"}
     assert f'BERTScorer("hf://org/tiny/{VARIANT}")' in card_of(writable)
     assert pull(name) == place
@@ -71,7 +73,9 @@ def test_a_card_of_somebody_else_is_kept(writable, tiny_bundle, caplog):
     assert "keeps the model card" in caplog.text
 
 
-def test_the_license_comes_from_the_card_of_the_bundle(writable, bundle, all_layers_bundle, tmp_path):
+def test_the_license_comes_from_the_card_of_the_bundle(
+    writable, bundle, all_layers_bundle, tmp_path
+):
     (bundle / "README.md").write_text("---\nlicense: mit\n---\n")
     push(bundle, "org/tiny")
     assert yaml.safe_load(card_of(writable).split("---")[1])["license"] == "mit"
@@ -81,7 +85,9 @@ def test_the_license_comes_from_the_card_of_the_bundle(writable, bundle, all_lay
     assert yaml.safe_load(card_of(writable).split("---")[1])["license"] == "mit"
 
 
-def test_a_bundle_replaces_the_one_of_its_variant_alone(writable, tiny_bundle, all_layers_bundle, bundle):
+def test_a_bundle_replaces_the_one_of_its_variant_alone(
+    writable, tiny_bundle, all_layers_bundle, bundle
+):
     push(all_layers_bundle, "org/tiny")
     push(tiny_bundle, "org/tiny")
     assert f"## `hf://org/tiny/{VARIANT}`" in card_of(writable)
@@ -117,7 +123,9 @@ def test_a_damaged_bundle_is_not_pushed(writable, bundle):
     assert writable.requests == []
 
 
-def test_a_bundle_there_that_is_damaged_is_left_out_of_the_card(writable, tiny_bundle, all_layers_bundle, caplog):
+def test_a_bundle_there_that_is_damaged_is_left_out_of_the_card(
+    writable, tiny_bundle, all_layers_bundle, caplog
+):
     push(all_layers_bundle, "org/tiny")
     name = "all-layers-slow-fp32/bertscore.json"
     writable.repositories["org/tiny"].commit({**files_of(writable), name: b"{"})
@@ -126,7 +134,9 @@ def test_a_bundle_there_that_is_damaged_is_left_out_of_the_card(writable, tiny_b
     assert "leaves out the bundle of" in caplog.text
 
 
-@pytest.mark.parametrize(("token", "status"), [(None, 401), ("wrong", 401), ("right", 403), ("right", 500)])
+@pytest.mark.parametrize(
+    ("token", "status"), [(None, 401), ("wrong", 401), ("right", 403), ("right", 500)]
+)
 def test_a_refusal_of_the_hub_is_an_error(hub, tiny_bundle, monkeypatch, token, status):
     hub.token = "right"  # noqa: S105 (of the test's hub)
     if token:

@@ -14,14 +14,33 @@ from bertscore_onnx import BERTScorer, DocumentCounts, count_documents
 from bertscore_onnx.errors import IdfError, InputError
 from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL
 
-WORDS = ["the", "a", "cat", "dog", "house", "tree", "red", "blue", "sat", "ran", "runs", "is", "it", "on", ".", "!"]
+WORDS = [
+    "the",
+    "a",
+    "cat",
+    "dog",
+    "house",
+    "tree",
+    "red",
+    "blue",
+    "sat",
+    "ran",
+    "runs",
+    "is",
+    "it",
+    "on",
+    ".",
+    "!",
+]
 CORPUS = [" ".join(np.random.default_rng(seed).choice(WORDS, 1 + seed % 8)) for seed in range(200)]
 DOCUMENTS = st.lists(st.integers(0, 11), max_size=6)
 SOME = [[5, 2, 2], [], [7], [2, 9, 7, 5]]
 
 
 def counted(*documents):
-    return DocumentCounts.of_documents([[np.array(ids, dtype=np.int64) for ids in documents]], 12, "words")
+    return DocumentCounts.of_documents(
+        [[np.array(ids, dtype=np.int64) for ids in documents]], 12, "words"
+    )
 
 
 def saved(counts, folder):
@@ -43,27 +62,44 @@ def test_a_token_counts_once_for_each_document():
 @given(st.lists(st.tuples(st.integers(0, 6), DOCUMENTS)))
 def test_parts_add_up_to_the_whole(documents):
     parts = [counted(*(ids for place, ids in documents if place == part)) for part in range(7)]
-    assert sum(parts) == sum(parts[::-1]) == sum(parts[:3]) + sum(parts[3:]) == counted(*(ids for _, ids in documents))
+    assert (
+        sum(parts)
+        == sum(parts[::-1])
+        == sum(parts[:3]) + sum(parts[3:])
+        == counted(*(ids for _, ids in documents))
+    )
     assert hash(sum(parts)) == hash(sum(parts[::-1]))
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_seven_parts_in_any_order_are_one_file_with_one_score(tiny_bundle, tmp_path, whole, seed):
     places = np.random.default_rng(seed).integers(7, size=len(CORPUS))
-    parts = [[text for text, place in zip(CORPUS, places, strict=True) if place == part] for part in range(7)]
-    merged = sum(count_documents(parts[part], tiny_bundle) for part in np.random.default_rng(seed).permutation(7))
+    parts = [
+        [text for text, place in zip(CORPUS, places, strict=True) if place == part]
+        for part in range(7)
+    ]
+    merged = sum(
+        count_documents(parts[part], tiny_bundle)
+        for part in np.random.default_rng(seed).permutation(7)
+    )
     assert saved(merged, tmp_path) == saved(whole, tmp_path)
     candidates = CORPUS[::-1]
     with (
         BERTScorer(tiny_bundle, idf=True, device="cpu") as at_once,
-        BERTScorer(tiny_bundle, idf=DocumentCounts.load(tmp_path / "counts.json"), device="cpu") as by_counts,
+        BERTScorer(
+            tiny_bundle, idf=DocumentCounts.load(tmp_path / "counts.json"), device="cpu"
+        ) as by_counts,
     ):
-        for expected, found in zip(at_once.score(candidates, CORPUS), by_counts.score(candidates, CORPUS), strict=True):
+        for expected, found in zip(
+            at_once.score(candidates, CORPUS), by_counts.score(candidates, CORPUS), strict=True
+        ):
             assert expected.tobytes() == found.tobytes()
 
 
 def test_each_of_several_references_is_a_document(tiny_bundle):
-    assert count_documents(SEVERAL, tiny_bundle) == count_documents([*itertools.chain(*SEVERAL)], tiny_bundle)
+    assert count_documents(SEVERAL, tiny_bundle) == count_documents(
+        [*itertools.chain(*SEVERAL)], tiny_bundle
+    )
 
 
 def test_no_documents_give_no_weights_and_only_counts_add_up(tiny_bundle, whole):
@@ -77,9 +113,13 @@ def test_no_documents_give_no_weights_and_only_counts_add_up(tiny_bundle, whole)
         1 + whole
 
 
-@pytest.mark.parametrize("settings", [{"max_length": 20}, {"long_text": "window"}, {"use_fast_tokenizer": True}])
+@pytest.mark.parametrize(
+    "settings", [{"max_length": 20}, {"long_text": "window"}, {"use_fast_tokenizer": True}]
+)
 def test_counts_of_another_tokenization_are_refused(request, tiny_bundle, whole, settings):
-    bundle = request.getfixturevalue("fast_bundle") if "use_fast_tokenizer" in settings else tiny_bundle
+    bundle = (
+        request.getfixturevalue("fast_bundle") if "use_fast_tokenizer" in settings else tiny_bundle
+    )
     other = count_documents(CORPUS, bundle, **settings)
     with pytest.raises(IdfError, match="of the tokenization"):
         BERTScorer(tiny_bundle, idf=other, device="cpu")
@@ -104,7 +144,10 @@ def test_a_file_holds_all_and_is_recognised_by_its_content(tmp_path, whole):
     (tmp_path / "texts").write_text("a cat\nbertscore-onnx\n")
     indented = json.dumps(json.loads((tmp_path / "counts").read_bytes()), indent=2)
     (tmp_path / "indented").write_text(indented)
-    found = [DocumentCounts.are_saved_in(tmp_path / name) for name in ("counts", "indented", "texts", "none", "")]
+    found = [
+        DocumentCounts.are_saved_in(tmp_path / name)
+        for name in ("counts", "indented", "texts", "none", "")
+    ]
     assert found == [True, True, False, False, False]
 
 
@@ -152,7 +195,10 @@ def test_a_file_that_was_cut_or_is_another_is_refused(tmp_path):
 def test_rows_of_arrow_add_up(whole, tiny_bundle):
     more = count_documents(REFERENCES, tiny_bundle)
     rows = pyarrow.concat_tables([whole.to_arrow(), more.to_arrow()])
-    assert DocumentCounts.from_arrow(rows.take(np.random.default_rng(1).permutation(len(rows)))) == whole + more
+    assert (
+        DocumentCounts.from_arrow(rows.take(np.random.default_rng(1).permutation(len(rows))))
+        == whole + more
+    )
 
 
 @pytest.mark.parametrize(("kept", "message"), [(4, "0 documents"), (0, "no row")])

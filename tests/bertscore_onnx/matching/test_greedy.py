@@ -19,7 +19,10 @@ def shares(weights):
 def one_pair(candidate, reference, candidate_weights=None, reference_weights=None):
     """Match one pair; tokens weigh the same unless it is said what."""
     sides = [(candidate, candidate_weights), (reference, reference_weights)]
-    arrays = [(np.float32(side), shares([1] * len(side) if weights is None else weights)) for side, weights in sides]
+    arrays = [
+        (np.float32(side), shares([1] * len(side) if weights is None else weights))
+        for side, weights in sides
+    ]
     return greedy_match(*arrays[0], *arrays[1])
 
 
@@ -28,8 +31,16 @@ def one_pair(candidate, reference, candidate_weights=None, reference_weights=Non
     [
         pytest.param([[1, 0], [0, 1]], [[0, 1], [1, 0]], {}, (1, 1), id="identical vectors"),
         pytest.param([[1, 0]], [[1, 0], [0, 1]], {}, (1, 0.5), id="recall averages the reference"),
-        pytest.param([[1, 0]], [[1, 0], [0, 1]], {"reference_weights": [3, 1]}, (1, 0.75), id="weights"),
-        pytest.param([[0, 1]], [[1, 0], [0, 1]], {"reference_weights": [1, 0]}, (1, 0), id="match without weight"),
+        pytest.param(
+            [[1, 0]], [[1, 0], [0, 1]], {"reference_weights": [3, 1]}, (1, 0.75), id="weights"
+        ),
+        pytest.param(
+            [[0, 1]],
+            [[1, 0], [0, 1]],
+            {"reference_weights": [1, 0]},
+            (1, 0),
+            id="match without weight",
+        ),
         pytest.param([[1, 0]], [[-1, 0]], {}, (-1, -1), id="negative similarities"),
         pytest.param([[1, 0]], [[1, 0]], {"candidate_weights": [0]}, (0, 1), id="no weight at all"),
     ],
@@ -40,7 +51,9 @@ def test_the_score_of_a_pair(candidate, reference, weights, expected):
 
 def completed(precision, recall, is_scorable=True):
     """P, R and F of one pair, in one layer."""
-    scores = with_f_measure(np.float32([[precision]]), np.float32([[recall]]), np.array([is_scorable]))
+    scores = with_f_measure(
+        np.float32([[precision]]), np.float32([[recall]]), np.array([is_scorable])
+    )
     return [float(values[0, 0]) for values in scores]
 
 
@@ -65,8 +78,12 @@ def test_a_pair_with_nothing_to_match_scores_plain_zeros():
 def in_float64(candidate, candidate_weights, reference, reference_weights):
     """The paper's equations, token by token."""
     similarity = candidate.astype(np.float64) @ reference.astype(np.float64).T
-    precision = sum(w * max(row) for w, row in zip(candidate_weights, similarity, strict=True)) / sum(candidate_weights)
-    recall = sum(w * max(row) for w, row in zip(reference_weights, similarity.T, strict=True)) / sum(reference_weights)
+    precision = sum(
+        w * max(row) for w, row in zip(candidate_weights, similarity, strict=True)
+    ) / sum(candidate_weights)
+    recall = sum(
+        w * max(row) for w, row in zip(reference_weights, similarity.T, strict=True)
+    ) / sum(reference_weights)
     return precision, recall
 
 
@@ -86,4 +103,6 @@ def test_a_pair_follows_the_equations_in_blocks_of_any_size(seed, lengths, block
     expected = in_float64(candidate, weights, reference, other_weights)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("bertscore_onnx.matching.greedy.BLOCK_TOKENS", block)
-        assert one_pair(candidate, reference, weights, other_weights) == pytest.approx(expected, abs=1e-5)
+        assert one_pair(candidate, reference, weights, other_weights) == pytest.approx(
+            expected, abs=1e-5
+        )

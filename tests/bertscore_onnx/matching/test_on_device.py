@@ -1,4 +1,6 @@
-"""The graph that matches vectors on a device, on the provider of the CPU: against numpy in fp32 and fp64."""
+"""The graph that matches vectors on a device, on the provider of the CPU: against numpy in fp32 and
+fp64.
+"""
 
 import numpy as np
 import pytest
@@ -20,12 +22,19 @@ THREADS = Threads(0, "match")
 class Texts:
     """Random texts, with the same vectors on the host and on a device."""
 
-    def __init__(self, draw, lengths, hidden=48, layers=1, rows_of_runs=(7, 40, 3), dtype=np.float32):
+    def __init__(
+        self, draw, lengths, hidden=48, layers=1, rows_of_runs=(7, 40, 3), dtype=np.float32
+    ):
         self.lengths = np.array(lengths)
         runs = [*rows_of_runs, int(self.lengths.sum()) + 64]
         starts = sum(rows_of_runs) + np.cumsum(self.lengths) - self.lengths
-        vectors = draw.standard_normal((layers, sum(runs), hidden)) + 1  # so that all are alike, as in real models
-        vectors = (vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)).astype(dtype).astype(np.float32)
+        # so that all are alike, as in real models
+        vectors = draw.standard_normal((layers, sum(runs), hidden)) + 1
+        vectors = (
+            (vectors / np.linalg.norm(vectors, axis=-1, keepdims=True))
+            .astype(dtype)
+            .astype(np.float32)
+        )
         ends = np.cumsum(runs)
         spans = [slice(end - size, end) for end, size in zip(ends.tolist(), runs, strict=True)]
         on_device = DeviceVectors(CPU, spans, hidden, layers, range(layers))
@@ -50,14 +59,19 @@ def graph():
 @pytest.fixture
 def weights(draw):
     """Weights by idf, a third of them 0; the first ids are special."""
-    table = np.where(draw.random(VOCABULARY) < 1 / 3, 0, draw.random(VOCABULARY) * 8).astype(np.float32)
+    table = np.where(draw.random(VOCABULARY) < 1 / 3, 0, draw.random(VOCABULARY) * 8).astype(
+        np.float32
+    )
     return TokenWeights(table, np.arange(VOCABULARY) >= SPECIAL, "random")
 
 
 def match(texts, pairs, weights, graph=None, place="device"):
     table = getattr(texts, place)
     return match_pairs(
-        *(encoded_texts(table, rows) for rows in pairs), weights, THREADS, on_device=graph and graph.match_pairs
+        *(encoded_texts(table, rows) for rows in pairs),
+        weights,
+        THREADS,
+        on_device=graph and graph.match_pairs,
     )
 
 
@@ -69,14 +83,18 @@ def in_fp64(texts, candidate, reference, weights, layer):
         sides.append((vectors, weights.table[texts.host.sequences[text]].astype(np.float64)))
     similarity = sides[0][0] @ sides[1][0].T
     best = similarity.max(axis=1), similarity.max(axis=0)
-    means = [values @ of_side / of_side.sum() for values, (_, of_side) in zip(best, sides, strict=True)]
+    means = [
+        values @ of_side / of_side.sum() for values, (_, of_side) in zip(best, sides, strict=True)
+    ]
     return np.clip(means, -1, 1)  # vectors rounded to fp16 are no unit vectors
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 @pytest.mark.parametrize("layers", [1, 3])
 def test_scores_are_those_of_numpy(draw, graph, weights, layers, dtype):
-    lengths = np.concatenate([[1, 1, 2, 512, 511, 300], draw.integers(1, 60, 250), draw.integers(60, 200, 20)])
+    lengths = np.concatenate(
+        [[1, 1, 2, 512, 511, 300], draw.integers(1, 60, 250), draw.integers(60, 200, 20)]
+    )
     texts = Texts(draw, lengths, layers=layers, dtype=dtype)
     pairs = draw.integers(0, len(lengths), (2, 10_000))
     pairs[:, :6] = [[0, 3, 2, 4, 5, 0], [1, 4, 3, 0, 5, 3]]
@@ -92,7 +110,12 @@ def test_scores_are_those_of_numpy(draw, graph, weights, layers, dtype):
     for layer in range(layers):
         for pair in scorable:
             exact = in_fp64(texts, *pairs[:, pair], weights, layer)
-            assert np.abs(np.array(exact) - [found.precision[layer, pair], found.recall[layer, pair]]).max() <= 1e-6
+            assert (
+                np.abs(
+                    np.array(exact) - [found.precision[layer, pair], found.recall[layer, pair]]
+                ).max()
+                <= 1e-6
+            )
 
 
 def test_a_pair_has_the_same_bits_beside_any_others(draw, graph, weights):
@@ -122,7 +145,9 @@ def test_a_vector_that_is_not_finite_is_an_error(draw, graph, weights, value):
         match(texts, np.array([[0, 0], [2, 1]]), weights, graph)
 
 
-def test_without_memory_on_the_device_pairs_are_matched_on_the_host(draw, weights, graph, monkeypatch, caplog):
+def test_without_memory_on_the_device_pairs_are_matched_on_the_host(
+    draw, weights, graph, monkeypatch, caplog
+):
     texts, pairs = Texts(draw, draw.integers(1, 30, 20)), draw.integers(0, 20, (2, 50))
     expected, _ = match(texts, pairs, weights, place="host")
 

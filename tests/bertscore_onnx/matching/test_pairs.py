@@ -39,9 +39,15 @@ def table_of(*texts):
 
 
 def match(table, candidate, reference, threads):
-    """Return precision and recall, (2, layers, pairs), and how many pairs have nothing to match, by the reason."""
-    scores, nothing = match_pairs(encoded_texts(table, candidate), encoded_texts(table, reference), WEIGHTS, threads)
-    return np.array([scores.precision, scores.recall]), {reason: has_it.sum() for reason, has_it in nothing.items()}
+    """Return precision and recall, (2, layers, pairs), and how many pairs have nothing to match, by
+    the reason.
+    """
+    scores, nothing = match_pairs(
+        encoded_texts(table, candidate), encoded_texts(table, reference), WEIGHTS, threads
+    )
+    return np.array([scores.precision, scores.recall]), {
+        reason: has_it.sum() for reason, has_it in nothing.items()
+    }
 
 
 TABLE = table_of([0, 1, 2, 0], [0, 3, 0], [0, 4, 5, 8, 1, 0], [0, 5, 2, 0], [0, 1, 1, 8, 8, 3, 0])
@@ -83,7 +89,10 @@ def test_a_side_with_nothing_to_match_scores_0_and_is_counted(threads, together)
         scores, nothing = match(table, candidate, reference, threads)
         assert nothing == {"empty": 2, "zero_weight": 2, "excluded": 0}
     else:
-        singly = [match(table, [one], [other], threads) for one, other in zip(candidate, reference, strict=True)]
+        singly = [
+            match(table, [one], [other], threads)
+            for one, other in zip(candidate, reference, strict=True)
+        ]
         scores = np.concatenate([scores for scores, _ in singly], axis=2)
         assert [nothing["empty"] for _, nothing in singly] == [1, 0, 1, 0, 0]
         assert [nothing["zero_weight"] for _, nothing in singly] == [0, 1, 0, 1, 0]
@@ -103,7 +112,15 @@ def test_a_missing_weight_matters_only_where_its_token_occurs(threads):
 
 WITH_EMPTY = ["the cat sat on the mat.", "", "a dog ran", "the cat sat on the mat.", "a", "[SEP]"]
 
-OTHERS = ["a cat sits on a mat.", "the dog runs", " ", "the tree is blue!", "the dog runs", "red", "it was not"]
+OTHERS = [
+    "a cat sits on a mat.",
+    "the dog runs",
+    " ",
+    "the tree is blue!",
+    "the dog runs",
+    "red",
+    "it was not",
+]
 
 EMPTY_IS_TOLD = pytest.mark.filterwarnings("ignore:.* 0 because :UserWarning")
 
@@ -140,13 +157,17 @@ def test_idf_comes_from_the_references(tiny_bundle):
         expected = of_each_pair(ready, WITH_EMPTY, OTHERS)
     with BERTScorer(tiny_bundle, idf=True) as scorer:
         assert largest_difference(scorer.pairwise(WITH_EMPTY, OTHERS), expected) <= 1e-6
-        assert largest_difference(scorer.pairwise(WITH_EMPTY, scorer.encode(OTHERS)), expected) <= 1e-6
+        assert (
+            largest_difference(scorer.pairwise(WITH_EMPTY, scorer.encode(OTHERS)), expected) <= 1e-6
+        )
 
 
 @EMPTY_IS_TOLD
 @pytest.mark.parametrize("rescaled", [False, True])
 @pytest.mark.parametrize("all_layers", [False, True])
-def test_every_layer_is_scored_and_rescaled(tiny_bundle, all_layers_bundle, baseline_path, all_layers, rescaled):
+def test_every_layer_is_scored_and_rescaled(
+    tiny_bundle, all_layers_bundle, baseline_path, all_layers, rescaled
+):
     bundle = all_layers_bundle if all_layers else tiny_bundle
     options = {"rescale_with_baseline": True, "baseline_path": baseline_path} if rescaled else {}
     with BERTScorer(bundle, all_layers=all_layers, **options) as scorer:
@@ -166,10 +187,17 @@ def test_encoded_texts_score_like_the_texts(scorer):
         scorer.pairwise(candidates, references),
     ):
         assert largest_difference(found, expected) <= 1e-6
-    assert largest_difference(scorer.pairwise(candidates[2:4], references[1:]), [a[2:4, 1:] for a in expected]) <= 1e-6
+    assert (
+        largest_difference(
+            scorer.pairwise(candidates[2:4], references[1:]), [a[2:4, 1:] for a in expected]
+        )
+        <= 1e-6
+    )
 
 
-@pytest.mark.parametrize(("candidates", "references"), [([], REFERENCES), (CANDIDATES, []), ([], [])])
+@pytest.mark.parametrize(
+    ("candidates", "references"), [([], REFERENCES), (CANDIDATES, []), ([], [])]
+)
 def test_nothing_scores_as_nothing(scorer, candidates, references):
     scores = scorer.pairwise(candidates, references)
     assert [array.shape for array in scores] == [(len(candidates), len(references))] * 3

@@ -14,8 +14,8 @@ from bertscore_onnx.matching.rescaling import Rescaling, choose_rescaling, resca
 from bertscore_onnx.scores import Scores
 from tests.support.manifests import changed_copy
 
-# Raw and rescaled scores that bert-score's own tests expect of roberta-large at layer 17 (tests/test_score_function.py)
-# with the baselines of rescale_baseline/en/roberta-large.tsv.
+# Raw and rescaled scores that bert-score's own tests expect of roberta-large at layer 17
+# (tests/test_score_function.py) with the baselines of rescale_baseline/en/roberta-large.tsv.
 PUBLISHED = """
 [[0.9843302369117737, 0.83150584, 0.907000780105591],
  [0.9832239747047424, 0.83150584, 0.900435566902161],
@@ -37,7 +37,9 @@ def test_published_scores_are_rescaled_as_published(raw, baseline, rescaled):
 @pytest.fixture
 def manifest(tiny_bundle):
     """The manifest of a model with an English baseline."""
-    return msgspec.structs.replace(read_manifest(tiny_bundle), baselines={"en": [Baseline(0.1, 0.2, 0.3)]})
+    return msgspec.structs.replace(
+        read_manifest(tiny_bundle), baselines={"en": [Baseline(0.1, 0.2, 0.3)]}
+    )
 
 
 @pytest.mark.parametrize("lang", ["en", "EN"])
@@ -54,7 +56,9 @@ def test_a_baseline_of_another_precision_is_used_on_request(manifest, precision)
 
 
 def test_a_baseline_rescales_scores_of_its_own_precision(manifest):
-    measured = msgspec.structs.replace(manifest, unrelated={"en": UnrelatedScores(10, "int8", [[0.1, 0.2]])})
+    measured = msgspec.structs.replace(
+        manifest, unrelated={"en": UnrelatedScores(10, "int8", [[0.1, 0.2]])}
+    )
     assert choose_rescaling(measured, "int8", "en").name == "en"
     with pytest.raises(BaselineError, match=r"int8.*fp32"):
         choose_rescaling(measured, "fp32", "en")
@@ -78,8 +82,12 @@ def test_every_layer_is_rescaled_by_its_own_baseline(shape):
 
 def test_one_layer_needs_no_axis_and_no_baseline_no_change():
     raw = np.full(3, 0.5, dtype=np.float32)
-    scores = Rescaling("made up", (Baseline(0, 0.25, 0.5),)).apply(Scores(raw, raw, raw, np.zeros(3)))
-    assert [array.tolist() for array in scores] == [pytest.approx([value] * 3, abs=1e-6) for value in (0.5, 1 / 3, 0)]
+    scores = Rescaling("made up", (Baseline(0, 0.25, 0.5),)).apply(
+        Scores(raw, raw, raw, np.zeros(3))
+    )
+    assert [array.tolist() for array in scores] == [
+        pytest.approx([value] * 3, abs=1e-6) for value in (0.5, 1 / 3, 0)
+    ]
     assert Rescaling().apply(scores) is scores
     assert Rescaling().name == "no"
 
@@ -89,14 +97,18 @@ def norwegian(tiny_bundle, tmp_path):
     """A bundle with an English and a Norwegian baseline, both measured on many pairs."""
     baselines = {language: [Baseline(0.1, 0.2, 0.3)] for language in ("en", "no")}
     measured = {language: UnrelatedScores(1000, "fp32", [[0.1, 0.2]]) for language in baselines}
-    return changed_copy(tiny_bundle, tmp_path / "norwegian", baselines=baselines, unrelated=measured)
+    return changed_copy(
+        tiny_bundle, tmp_path / "norwegian", baselines=baselines, unrelated=measured
+    )
 
 
 def test_no_language_is_named_like_a_file_or_another_language():
     baseline = (Baseline(0.1, 0.2, 0.3),)
     of_file = Rescaling(None, baseline).name
     languages = ["no", "language-no", "language-language-no", of_file, f"language-{of_file}"]
-    assert len({"no", of_file, *(Rescaling(language, baseline).name for language in languages)}) == 7
+    assert (
+        len({"no", of_file, *(Rescaling(language, baseline).name for language in languages)}) == 7
+    )
 
 
 def test_raw_scores_name_no_language_of_random_pairs(norwegian):

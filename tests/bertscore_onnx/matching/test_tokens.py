@@ -1,4 +1,5 @@
-"""Which tokens take part: an independent computation from the tokens of transformers' own tokenizers.
+"""Which tokens take part: an independent computation from the tokens of transformers' own
+tokenizers.
 
 `encode` returns the tokens that are matched.
 """
@@ -22,18 +23,42 @@ from tests.support.tiny_models import FAST, TINY_MODELS, each_family
 
 pytestmark = KNOWN_WARNINGS
 
-WORDPIECE = {"bert", "bert-relative-key", "bert-relative-key-query", "convbert", "convbert-groups", "distilbert"} | {
-    *("electra", "electra-same-size", "ernie", "megatron-bert", "mobilebert", "mpnet", "prophetnet"),
+WORDPIECE = {
+    "bert",
+    "bert-relative-key",
+    "bert-relative-key-query",
+    "convbert",
+    "convbert-groups",
+    "distilbert",
+} | {
+    *(
+        "electra",
+        "electra-same-size",
+        "ernie",
+        "megatron-bert",
+        "mobilebert",
+        "mpnet",
+        "prophetnet",
+    ),
     *("roc-bert", "roformer", "squeezebert"),
 }
-BYTE_LEVEL = {"bart", "blenderbot", "bort", "data2vec", "deberta", "deberta-absolute", "led", "longformer"} | {
+BYTE_LEVEL = {
+    "bart",
+    "blenderbot",
+    "bort",
+    "data2vec",
+    "deberta",
+    "deberta-absolute",
+    "led",
+    "longformer",
+} | {
     *("ibert", "luke", "modernbert", "qwen3", "qwen3-embedding", "roberta", "roberta-prelayernorm")
 }
 SUFFIX = {"flaubert": "</w>", "xlm": "</w>", "xlm-languages": "</w>"}
 CONTINUED = {"bertweet": "@@", "blenderbot-small": "@@"}
 OTHERS = {"byt5"} | {"embeddinggemma", "gemma3", "mmbert"}
-"""ByT5 has bytes alone, which no vocabulary has as text; the tiny vocabulary of Gemma has spaces at both ends of words,
-unlike the real one."""
+"""ByT5 has bytes alone, which no vocabulary has as text; the tiny vocabulary of Gemma has spaces at
+both ends of words, unlike the real one."""
 
 BYTES = {character: byte for byte, character in bytes_to_unicode().items()}
 
@@ -61,7 +86,9 @@ class Family:
         folder = saved(name)
         self.tokenizer = transformers.AutoTokenizer.from_pretrained(folder, use_fast=name in FAST)
         mode = "fast" if name in FAST else "slow"
-        self.bundle = exported("bundle", folder, num_layers=2, tokenizer_mode=mode, scoring_graph=True)
+        self.bundle = exported(
+            "bundle", folder, num_layers=2, tokenizer_mode=mode, scoring_graph=True
+        )
         empty = self.tokenizer("")["input_ids"]
         self.pipelines = {}
         self.around = {*empty, self.tokenizer.cls_token_id, self.tokenizer.sep_token_id}
@@ -88,7 +115,9 @@ class Family:
             return piece.removeprefix("##") or piece
         if piece.startswith("<0x"):  # one byte of a character
             return "\ufffd"
-        return piece.removesuffix(SUFFIX.get(self.name) or CONTINUED.get(self.name) or "").replace("▁", " ")
+        return piece.removesuffix(SUFFIX.get(self.name) or CONTINUED.get(self.name) or "").replace(
+            "▁", " "
+        )
 
     def ends_word(self, token):
         """Return whether a word may end after a token."""
@@ -99,7 +128,11 @@ class Family:
     def continues(self, before, token):
         """Return whether a token goes on with the word of the one before it."""
         if {before, token} & self.special:
-            return self.name in WORDPIECE and token not in self.special and self.token(token).startswith("##")
+            return (
+                self.name in WORDPIECE
+                and token not in self.special
+                and self.token(token).startswith("##")
+            )
         if self.name in WORDPIECE:
             return self.token(token).startswith("##")
         if self.name in SUFFIX:
@@ -107,7 +140,10 @@ class Family:
         if self.name in CONTINUED:
             return self.token(before).endswith(CONTINUED[self.name])
         first, last = self.text(token)[:1], self.text(before)[-1:]
-        return all(one and (one == "\ufffd" or unicodedata.category(one)[0] in "LNM") for one in (first, last))
+        return all(
+            one and (one == "\ufffd" or unicodedata.category(one)[0] in "LNM")
+            for one in (first, last)
+        )
 
 
 @pytest.fixture(scope="module", params=each_family(sorted({*TINY_MODELS} - OTHERS), quick=QUICK))
@@ -118,7 +154,9 @@ def family(request):
         pipeline.close()
 
 
-@pytest.mark.parametrize("family", each_family(sorted({*TINY_MODELS} - {"byt5"}), quick=QUICK), indirect=True)
+@pytest.mark.parametrize(
+    "family", each_family(sorted({*TINY_MODELS} - {"byt5"}), quick=QUICK), indirect=True
+)
 @pytest.mark.parametrize("text", TEXTS)
 def test_special_tokens(family, text):
     ids, kept = family.kept(Matching(exclude=("special",)), text)
@@ -126,7 +164,9 @@ def test_special_tokens(family, text):
 
 
 def is_punctuation(text):
-    return bool(text) and all(one in string.punctuation or unicodedata.category(one)[0] == "P" for one in text)
+    return bool(text) and all(
+        one in string.punctuation or unicodedata.category(one)[0] == "P" for one in text
+    )
 
 
 @pytest.mark.parametrize(
@@ -134,7 +174,10 @@ def is_punctuation(text):
     [
         ("punctuation", lambda text: is_punctuation(text.strip())),
         ("ascii-punctuation", lambda text: text.strip() in [*string.punctuation]),
-        ("code-punctuation", lambda text: {*text.strip(" \n\t")} <= {*string.punctuation} - {*"+-*/&|~"}),
+        (
+            "code-punctuation",
+            lambda text: {*text.strip(" \n\t")} <= {*string.punctuation} - {*"+-*/&|~"},
+        ),
     ],
 )
 @pytest.mark.parametrize("text", TEXTS)

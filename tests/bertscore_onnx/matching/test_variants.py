@@ -56,18 +56,26 @@ def test_a_score_depends_on_nothing_but_its_pair(tiny_bundle, matching, scorer, 
     np.testing.assert_array_equal(
         stacked(scorer.score(*shuffled[:2], contexts=shuffled[2], batch_size=3)), expected[:, order]
     )
-    twice = stacked(scorer.score(candidates * 2, references * 2, contexts=contexts * 2, batch_size=1))
+    twice = stacked(
+        scorer.score(candidates * 2, references * 2, contexts=contexts * 2, batch_size=1)
+    )
     np.testing.assert_array_equal(twice, np.concatenate([expected, expected], axis=1))
     with BERTScorer(tiny_bundle, matching=matching, nthreads=1) as of_one_thread:
-        np.testing.assert_array_equal(stacked(of_one_thread.score(candidates, references, contexts=contexts)), expected)
+        np.testing.assert_array_equal(
+            stacked(of_one_thread.score(candidates, references, contexts=contexts)), expected
+        )
     for place in (0, 17, 59):
-        alone = stacked(scorer.score([candidates[place]], [references[place]], contexts=[contexts[place]]))
+        alone = stacked(
+            scorer.score([candidates[place]], [references[place]], contexts=[contexts[place]])
+        )
         np.testing.assert_array_equal(alone[:, 0], expected[:, place])
 
 
 def test_streams_and_encoded_texts_score_the_same(scorer):
     expected = stacked(scorer.score(CANDIDATES, SEVERAL))
-    streamed = np.array([[*score[:3]] for score in scorer.stream(zip(CANDIDATES, SEVERAL, strict=True))])
+    streamed = np.array(
+        [[*score[:3]] for score in scorer.stream(zip(CANDIDATES, SEVERAL, strict=True))]
+    )
     np.testing.assert_array_equal(streamed.T.astype(np.float32), expected)
     encoded = scorer.score(scorer.encode(CANDIDATES), scorer.encode(SEVERAL))
     np.testing.assert_array_equal(stacked(encoded), expected)
@@ -104,7 +112,8 @@ def test_a_bad_field(arguments, error, message):
 fields = {
     "exclude": st.lists(st.sampled_from(get_args(Excluded))),
     "context": st.sampled_from(get_args(ContextRole)),
-    "separator": st.text(st.characters(codec=None)) | st.sampled_from([" \n", " {sep} ", "+context", "1.0"]),
+    "separator": st.text(st.characters(codec=None))
+    | st.sampled_from([" \n", " {sep} ", "+context", "1.0"]),
     "beta": st.floats(0, 1000, exclude_min=True) | st.integers(1, 1000),
 }
 presets = st.sampled_from([*PRESETS.values()])
@@ -132,7 +141,10 @@ def test_other_spellings_of_a_spec(spec, fields):
 
 def test_the_shortest_spec_is_printed():
     assert [str(matching) for matching in PRESETS.values()] == [*PRESETS]
-    assert str(Matching(exclude=("code-punctuation",), separator=" \n", beta=3)) == "code-bert-score,beta=3"
+    assert (
+        str(Matching(exclude=("code-punctuation",), separator=" \n", beta=3))
+        == "code-bert-score,beta=3"
+    )
     assert str(replace(PRESETS["code-bert-score"], exclude=())) == "separator=%20%0A"
     assert str(Matching(separator="; ", beta=2)) == "separator=%3B%20,beta=2"
 

@@ -8,7 +8,13 @@ from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.errors import IdfError
 from bertscore_onnx.matching.document_counts import DocumentCounts
-from bertscore_onnx.matching.weights import idf_given, idf_of_counts, idf_of_mapping, idf_of_references, uniform
+from bertscore_onnx.matching.weights import (
+    idf_given,
+    idf_of_counts,
+    idf_of_mapping,
+    idf_of_references,
+    uniform,
+)
 
 DIFFERENT = [np.array([2, 5, 3]), np.array([2, 6, 3])]
 
@@ -19,7 +25,9 @@ def manifest(tiny_bundle):
 
 
 def idf_of_documents(slices, manifest):
-    return idf_of_counts(DocumentCounts.of_documents(slices, manifest.vocab_size, "test"), manifest, "test")
+    return idf_of_counts(
+        DocumentCounts.of_documents(slices, manifest.vocab_size, "test"), manifest, "test"
+    )
 
 
 def test_without_idf_only_the_zero_ids_weigh_nothing(manifest):
@@ -32,7 +40,9 @@ def test_idf_weights_come_from_the_documents(manifest):
     assert table[[2, 5, 7]].tolist() == pytest.approx([0, log(3 / 2), log(3)])
 
 
-@pytest.mark.parametrize("documents", [DIFFERENT[:1], DIFFERENT[:1] * 3, [np.array([5, 6]), np.array([6, 5])]])
+@pytest.mark.parametrize(
+    "documents", [DIFFERENT[:1], DIFFERENT[:1] * 3, [np.array([5, 6]), np.array([6, 5])]]
+)
 def test_references_that_do_not_differ_are_refused(manifest, documents):
     counts = DocumentCounts.of_documents([documents], manifest.vocab_size, "test")
     with pytest.raises(IdfError, match="idf needs at least two different"):
@@ -57,7 +67,10 @@ def test_a_ready_table_is_taken_as_it_is(manifest):
     assert weights.table[[5, 6]].tolist() == [0.5, 2]
     with pytest.raises(IdfError, match="2 token ids that occur, 7"):
         weights.of(np.array([5, 7, 8]))
-    assert idf_of_mapping(defaultdict(lambda: 3.0, {5: 0.5}), manifest).table[[5, 6]].tolist() == [0.5, 3]
+    assert idf_of_mapping(defaultdict(lambda: 3.0, {5: 0.5}), manifest).table[[5, 6]].tolist() == [
+        0.5,
+        3,
+    ]
 
 
 @pytest.mark.parametrize("token", [-1, 10_000, True, np.True_, 5.5, 6.0, "a", None, (5, 6)])
@@ -69,7 +82,9 @@ def test_a_ready_table_with_impossible_ids_is_refused(manifest, token):
 @pytest.mark.parametrize("weight", [-1.0, 3e38, np.inf, np.nan, "a", None, np.ones(2)])
 @pytest.mark.parametrize("of_unseen", [False, True])
 def test_a_weight_that_is_none_or_could_overflow_is_refused(manifest, weight, of_unseen):
-    table, tokens = (defaultdict(lambda: weight), "unseen tokens") if of_unseen else ({5: weight}, "token id 5")
+    table, tokens = (
+        (defaultdict(lambda: weight), "unseen tokens") if of_unseen else ({5: weight}, "token id 5")
+    )
     with pytest.raises(IdfError, match=f"{tokens} the weight"):
         idf_of_mapping(table, manifest)
 

@@ -27,7 +27,9 @@ ALPHABET = "abzAé1 .,(#_\n\t日が\u0301'-"
 @pytest.fixture(scope="module", params=["bert", "modernbert", "t5"])
 def pipeline(request):
     mode = "fast" if request.param in FAST else "slow"
-    bundle = exported("bundle", saved(request.param), num_layers=2, tokenizer_mode=mode, scoring_graph=True)
+    bundle = exported(
+        "bundle", saved(request.param), num_layers=2, tokenizer_mode=mode, scoring_graph=True
+    )
     with Pipeline(open_bundle(bundle)) as pipeline:
         yield pipeline
 
@@ -38,7 +40,9 @@ def tokens_of(pipeline, text, context, separator=" "):
     return ids.tolist(), number
 
 
-@settings(max_examples=60, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     context=st.text(ALPHABET, min_size=1, max_size=60),
     other=st.text(ALPHABET, min_size=1, max_size=60),
@@ -53,7 +57,9 @@ def test_a_context_never_changes_which_tokens_are_matched(pipeline, context, oth
     assert matched[0] == matched[1]
 
 
-@settings(max_examples=60, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     context=st.text(ALPHABET, min_size=1, max_size=300).filter(str.strip),
     text=st.text(ALPHABET, min_size=1, max_size=100).filter(str.strip),
@@ -86,9 +92,14 @@ CONTEXTS = ["red house.", "it was a tree.", "the mat"]
 
 @pytest.mark.parametrize("role", ["excluded", "weightless"])
 def test_a_context_is_encoded_and_not_scored(tiny_bundle, role):
-    with BERTScorer(tiny_bundle) as whole, BERTScorer(tiny_bundle, matching=Matching(context=role)) as scorer:
+    with (
+        BERTScorer(tiny_bundle) as whole,
+        BERTScorer(tiny_bundle, matching=Matching(context=role)) as scorer,
+    ):
         scores = scorer.score(CANDIDATES, REFERENCES, contexts=CONTEXTS)
-        for place, (candidate, reference, context) in enumerate(zip(CANDIDATES, REFERENCES, CONTEXTS, strict=True)):
+        for place, (candidate, reference, context) in enumerate(
+            zip(CANDIDATES, REFERENCES, CONTEXTS, strict=True)
+        ):
             sides = []
             for text in (candidate, reference):
                 vectors, is_word = plain(whole, f"{context} {text}")
@@ -109,7 +120,8 @@ def test_sentences_are_joined_by_the_separator(tiny_bundle):
     with BERTScorer(tiny_bundle, matching=Matching(separator=" {sep} ")) as scorer:
         of_separator = scorer.score(["a cat"], ["the cat"], contexts=[["red house.", "it sat"]])
         np.testing.assert_array_equal(
-            of_separator.F, scorer.score(["a cat"], ["the cat"], contexts=["red house. [SEP] it sat"]).F
+            of_separator.F,
+            scorer.score(["a cat"], ["the cat"], contexts=["red house. [SEP] it sat"]).F,
         )
     assert of_lists.F[0] != of_separator.F[0]
 
@@ -145,7 +157,9 @@ def test_long_contexts_and_long_texts(tiny_bundle, long_text, small_chunks):
 def test_the_signature_records_contexts(tiny_bundle):
     with BERTScorer(tiny_bundle) as scorer:
         assert str(scorer.score(CANDIDATES, REFERENCES).signature) == str(scorer.signature)
-        assert "matching:bertscore+context" in str(scorer.score(CANDIDATES, REFERENCES, contexts=CONTEXTS).signature)
+        assert "matching:bertscore+context" in str(
+            scorer.score(CANDIDATES, REFERENCES, contexts=CONTEXTS).signature
+        )
 
 
 @pytest.mark.parametrize("role", ["excluded", "weightless"])
@@ -155,7 +169,11 @@ def test_texts_excluded_in_a_context_are_warned_of_as_that(tiny_bundle, role):
         BERTScorer(tiny_bundle, matching=matching) as scorer,
         pytest.warns(UserWarning, match="scores? 0") as caught,
     ):
-        scorer.score(["the cat", "a dog ran", ""], ["a cat sat", "the", "a cat"], contexts=["a tree", "red", "blue"])
+        scorer.score(
+            ["the cat", "a dog ran", ""],
+            ["a cat sat", "the", "a cat"],
+            contexts=["a tree", "red", "blue"],
+        )
     assert [str(warning.message) for warning in caught] == [
         "1 pair scores 0 because a side is empty.",
         "2 pairs score 0 because the matching excludes every token of a side.",
@@ -176,7 +194,11 @@ def test_contexts_need_no_second_tokenizer(pipeline, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "method", [lambda scorer, text: scorer.encode([text]), lambda scorer, text: scorer.pairwise([text], ["a"])]
+    "method",
+    [
+        lambda scorer, text: scorer.encode([text]),
+        lambda scorer, text: scorer.pairwise([text], ["a"]),
+    ],
 )
 def test_only_scoring_takes_contexts(tiny_bundle, method):
     with BERTScorer(tiny_bundle) as scorer, pytest.raises(InputError, match="context"):
@@ -184,7 +206,8 @@ def test_only_scoring_takes_contexts(tiny_bundle, method):
 
 
 @pytest.mark.parametrize(
-    ("name", "mode", "mark"), [("bert", "slow", "[SEP]"), ("modernbert", "fast", "[SEP]"), ("t5", "slow", "</s>")]
+    ("name", "mode", "mark"),
+    [("bert", "slow", "[SEP]"), ("modernbert", "fast", "[SEP]"), ("t5", "slow", "</s>")],
 )
 def test_the_separator_is_the_token_that_ends_a_text(name, mode, mark):
     bundle = exported("bundle", saved(name), num_layers=2, tokenizer_mode=mode, scoring_graph=True)

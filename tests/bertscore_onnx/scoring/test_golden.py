@@ -8,7 +8,12 @@ import pytest
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
 from bertscore_onnx.errors import GoldenScoreError, GraphError, UnsafePathError
-from bertscore_onnx.scoring.golden import difference_by_pairs, golden_difference, golden_pipeline, golden_tolerance
+from bertscore_onnx.scoring.golden import (
+    difference_by_pairs,
+    golden_difference,
+    golden_pipeline,
+    golden_tolerance,
+)
 from tests.support.bundles import exported
 from tests.support.manifests import seal
 
@@ -26,7 +31,8 @@ IDF = {"idf": True, "idf_sents": ["the cat", "a dog"]}
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"idf": True}, IDF, {"long_text": "window"}, {"max_length": 3}, {"all_layers": True}]
+    "options",
+    [{}, {"idf": True}, IDF, {"long_text": "window"}, {"max_length": 3}, {"all_layers": True}],
 )
 def test_a_sound_bundle_is_verified_whatever_the_settings(tiny_bundle, all_layers_bundle, options):
     bundle = all_layers_bundle if "all_layers" in options else tiny_bundle
@@ -54,7 +60,9 @@ def test_without_golden_pairs_nothing_is_verified(bundle):
 
 def test_the_difference_is_the_largest_of_any_score(bundle):
     manifest = read_manifest(bundle)
-    changed = msgspec.structs.replace(manifest.golden[3], recall=[manifest.golden[3].recall[0] + 0.25])
+    changed = msgspec.structs.replace(
+        manifest.golden[3], recall=[manifest.golden[3].recall[0] + 0.25]
+    )
     seal(bundle, golden=[*manifest.golden[:3], changed, *manifest.golden[4:]])
     with golden_pipeline(bundle, device="cpu") as pipeline:
         assert golden_difference(pipeline) == pytest.approx(0.25, abs=1e-5)
@@ -78,7 +86,10 @@ def with_graph(scoring_bundle, tmp_path):
 @pytest.mark.parametrize("all_layers", [False, True])
 def test_the_scoring_graph_scores_as_the_encoder(tiny_model, scoring_bundle, all_layers):
     bundle = exported("all-layers-scoring", tiny_model, all_layers=True, scoring_graph=True)
-    assert difference_by_pairs(open_bundle(bundle if all_layers else scoring_bundle), device="cpu") <= 1e-6
+    assert (
+        difference_by_pairs(open_bundle(bundle if all_layers else scoring_bundle), device="cpu")
+        <= 1e-6
+    )
 
 
 def test_a_scoring_graph_of_other_weights_differs(with_graph):

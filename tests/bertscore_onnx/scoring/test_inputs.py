@@ -18,7 +18,9 @@ def layout(side):
         pytest.param(["a", "b"], ["x", "y"], (["x", "y"], [1, 1]), id="one each"),
         pytest.param(["a", "b"], [["x", "y"], ["z"]], (["x", "y", "z"], [2, 1]), id="several"),
         pytest.param(["a", "b"], ["x", ("y", "z")], (["x", "y", "z"], [1, 2]), id="mixed"),
-        pytest.param(iter("ab"), (iter([text]) for text in "xy"), (["x", "y"], [1, 1]), id="generators"),
+        pytest.param(
+            iter("ab"), (iter([text]) for text in "xy"), (["x", "y"], [1, 1]), id="generators"
+        ),
         pytest.param(np.array(["a", "b"]), np.array(["x", "y"]), (["x", "y"], [1, 1]), id="numpy"),
         pytest.param([], [], ([], []), id="nothing"),
     ],
@@ -42,10 +44,15 @@ CHARACTERS = "".join(map(chr, range(0x4E00, 0x4E40)))
 
 
 @pytest.mark.parametrize(
-    ("in_both", "in_sets", "is_warned"), [(0, 10, False), (0, 11, True), (22, 11, False), (22, 12, True)]
+    ("in_both", "in_sets", "is_warned"),
+    [(0, 10, False), (0, 11, True), (22, 11, False), (22, 12, True)],
 )
-def test_an_order_is_doubted_from_half_as_many_trigrams_again_and_five_for_each_candidate(in_both, in_sets, is_warned):
-    """The first candidate shares trigrams with a reference that is its own in both orders, and in sacreBLEU's alone."""
+def test_an_order_is_doubted_from_half_as_many_trigrams_again_and_five_for_each_candidate(
+    in_both, in_sets, is_warned
+):
+    """The first candidate shares trigrams with a reference that is its own in both orders, and in
+    sacreBLEU's alone.
+    """
     both, sets = CHARACTERS[: in_both + 2 if in_both else 0], CHARACTERS[30 : 32 + in_sets]
     with pytest.warns(UserWarning, match="sacreBLEU") if is_warned else nullcontext():
         collect_pairs([CHARACTERS, "b"], [[both, "x"], [sets, "y"]])

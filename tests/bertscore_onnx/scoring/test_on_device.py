@@ -1,4 +1,6 @@
-"""Scoring where vectors stay on the device, tried on the provider of the CPU with the limits of CUDA."""
+"""Scoring where vectors stay on the device, tried on the provider of the CPU with the limits of
+CUDA.
+"""
 
 import gc
 import itertools
@@ -25,7 +27,9 @@ CANDIDATES, REFERENCES = TEXTS[:300], TEXTS[300:600]
 @pytest.fixture
 def like_gpu(monkeypatch):
     """Return a function that makes a scorer with the limits of CUDA."""
-    monkeypatch.setattr(CHOICE, lambda device: [like_cuda(batch_values=32 * 256, min_batch_tokens=1)])
+    monkeypatch.setattr(
+        CHOICE, lambda device: [like_cuda(batch_values=32 * 256, min_batch_tokens=1)]
+    )
     return BERTScorer
 
 
@@ -56,7 +60,9 @@ def test_scores_are_those_of_the_host_and_no_vector_leaves_the_device(
     with like_gpu(folder, **options) as scorer:
         found = scorer.score(CANDIDATES, references)
         order = np.random.default_rng(0).permutation(300)
-        shuffled = scorer.score([CANDIDATES[row] for row in order], [references[row] for row in order])
+        shuffled = scorer.score(
+            [CANDIDATES[row] for row in order], [references[row] for row in order]
+        )
         assert np.array_equal(shuffled.F, found.F[..., order])
         encoded = scorer.encode(references)
         assert np.array_equal(scorer.score(CANDIDATES, encoded).F, found.F)
@@ -75,7 +81,9 @@ def test_encoded_texts_can_be_read_and_matched_with_all_others(tiny_bundle, like
         found = scorer.pairwise(encoded, REFERENCES[:30])
         alone = scorer.score(CANDIDATES[:20], REFERENCES[:20])
     assert np.abs(np.diagonal(found.F) - alone.F).max() <= 1e-6
-    assert np.linalg.norm(encoded.embeddings.vectors_of(0, 3), axis=1) == pytest.approx(np.ones(5), abs=1e-6)
+    assert np.linalg.norm(encoded.embeddings.vectors_of(0, 3), axis=1) == pytest.approx(
+        np.ones(5), abs=1e-6
+    )
 
 
 def test_references_of_several_systems_are_encoded_once(tiny_bundle, like_gpu, monkeypatch):
@@ -99,7 +107,9 @@ def test_references_of_several_systems_are_encoded_once(tiny_bundle, like_gpu, m
 
 
 @pytest.mark.parametrize("limit", [None, "1000"])
-def test_with_too_little_memory_vectors_go_to_the_host(tiny_bundle, like_gpu, monkeypatch, small_chunks, caplog, limit):
+def test_with_too_little_memory_vectors_go_to_the_host(
+    tiny_bundle, like_gpu, monkeypatch, small_chunks, caplog, limit
+):
     def run_without_memory(session, batch, places, *others):
         if any(isinstance(place, DevicePlace) for place in places):
             raise OutOfMemoryError("Failed to allocate memory.")
@@ -127,9 +137,13 @@ def test_scoring_may_stop_in_between(tiny_bundle, like_gpu, small_chunks):
 
 @pytest.fixture
 def buffers(monkeypatch, no_garbage_collection):
-    """Return the vectors on the device that are alive, while nothing collects circles of references."""
+    """Return the vectors on the device that are alive, while nothing collects circles of
+    references.
+    """
     alive, make = weakref.WeakSet(), DeviceVectors.__init__
-    monkeypatch.setattr(DeviceVectors, "__init__", lambda vectors, *args: alive.add(vectors) or make(vectors, *args))
+    monkeypatch.setattr(
+        DeviceVectors, "__init__", lambda vectors, *args: alive.add(vectors) or make(vectors, *args)
+    )
     return alive
 
 
@@ -154,7 +168,9 @@ def test_no_vectors_stay_on_the_device(tiny_bundle, like_gpu, buffers, monkeypat
                 OnnxSession,
                 "run",
                 lambda session, batch, places: (
-                    no_memory() if isinstance(places[0], DevicePlace) else run(session, batch, places)
+                    no_memory()
+                    if isinstance(places[0], DevicePlace)
+                    else run(session, batch, places)
                 ),
             )
         with closing(scorer.stream(pairs)) as scores:
@@ -172,7 +188,11 @@ def test_no_vectors_stay_on_the_device(tiny_bundle, like_gpu, buffers, monkeypat
 @pytest.mark.parametrize("contexts", [["a dog"] * 300, [None] * 150 + ["a dog"] * 150])
 def test_texts_in_contexts_are_matched_on_the_host(tiny_bundle, like_gpu, monkeypatch, contexts):
     made, make = [], DeviceVectors.__init__
-    monkeypatch.setattr(DeviceVectors, "__init__", lambda vectors, *args: made.append(vectors) or make(vectors, *args))
+    monkeypatch.setattr(
+        DeviceVectors,
+        "__init__",
+        lambda vectors, *args: made.append(vectors) or make(vectors, *args),
+    )
     with like_gpu(tiny_bundle) as scorer:
         found = scorer.score(CANDIDATES, REFERENCES, contexts=contexts)
         assert not made

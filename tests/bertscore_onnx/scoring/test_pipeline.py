@@ -27,7 +27,11 @@ MANY_CANDIDATES, MANY_REFERENCES = map(list, zip(*PAIRS, strict=True))
 
 @pytest.mark.parametrize(
     ("bundle", "options"),
-    [("tiny_bundle", {}), ("tiny_bundle", {"idf": True}), ("all_layers_bundle", {"all_layers": True})],
+    [
+        ("tiny_bundle", {}),
+        ("tiny_bundle", {"idf": True}),
+        ("all_layers_bundle", {"all_layers": True}),
+    ],
 )
 def test_several_chunks_score_like_one(request, bundle, options):
     candidates, references = MANY_CANDIDATES + CANDIDATES * 4, MANY_REFERENCES + SEVERAL * 4
@@ -63,7 +67,9 @@ def test_equal_texts_of_a_chunk_are_encoded_once(scorer, monkeypatch):
 
 
 def embeddings_of_chunks(monkeypatch):
-    """Return a list that grows by the number of texts of each chunk, the bytes of its vectors, and a weak reference."""
+    """Return a list that grows by the number of texts of each chunk, the bytes of its vectors, and
+    a weak reference.
+    """
     from bertscore_onnx.encoding.encoder import Encoder
 
     original, chunks = Encoder.run, []
@@ -71,7 +77,9 @@ def embeddings_of_chunks(monkeypatch):
     def run(*arguments, **options):
         embeddings = original(*arguments, **options)
         assert isinstance(embeddings.vectors, np.ndarray)
-        chunks.append((len(embeddings.lengths), embeddings.vectors.nbytes, weakref.ref(embeddings.vectors)))
+        chunks.append(
+            (len(embeddings.lengths), embeddings.vectors.nbytes, weakref.ref(embeddings.vectors))
+        )
         return embeddings
 
     monkeypatch.setattr(Encoder, "run", run)
@@ -86,7 +94,9 @@ def pipeline(tiny_bundle):
 
 def test_padding_that_stands_in_for_an_empty_text_is_no_token_of_a_document(fast_bundle):
     bundle = open_bundle(fast_bundle)
-    with Pipeline(with_fields(bundle, empty_ids=[bundle.manifest.pad_id]), device="cpu") as pipeline:
+    with Pipeline(
+        with_fields(bundle, empty_ids=[bundle.manifest.pad_id]), device="cpu"
+    ) as pipeline:
         counts = pipeline.count_documents([singles(["a cat", ""])])
     assert counts.num_documents == 2
     assert bundle.manifest.pad_id not in counts.tokens
@@ -125,7 +135,10 @@ def chunk_sizes(tiny_bundle, monkeypatch):
         monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_CANDIDATES", max_candidates)
         limit_chunks(monkeypatch, max_tokens)
         with Pipeline(open_bundle(tiny_bundle)) as pipeline:
-            return [scores.F.shape[1] for scores, _ in pipeline.score(slices, uniform(pipeline.manifest))]
+            return [
+                scores.F.shape[1]
+                for scores, _ in pipeline.score(slices, uniform(pipeline.manifest))
+            ]
 
     return sizes
 
@@ -133,14 +146,22 @@ def chunk_sizes(tiny_bundle, monkeypatch):
 @pytest.mark.parametrize(
     ("pairs", "limits", "expected"),
     [
-        pytest.param([("a cat", "a cat")] * 7, {"max_candidates": 3}, [3, 3, 1], id="full by candidates"),
         pytest.param(
-            [("a", "cat"), ("dog", "sat"), ("mat", "on"), ("sits", "ran"), ("red", "blue")],  # 6 tokens each
+            [("a cat", "a cat")] * 7, {"max_candidates": 3}, [3, 3, 1], id="full by candidates"
+        ),
+        pytest.param(
+            # 6 tokens each
+            [("a", "cat"), ("dog", "sat"), ("mat", "on"), ("sits", "ran"), ("red", "blue")],
             {"max_tokens": 12},
             [2, 2, 1],
             id="full by tokens",
         ),
-        pytest.param([("a cat", "a dog")] * 50, {"max_tokens": 10}, [50], id="texts that occur again fill nothing"),
+        pytest.param(
+            [("a cat", "a dog")] * 50,
+            {"max_tokens": 10},
+            [50],
+            id="texts that occur again fill nothing",
+        ),
         pytest.param([], {}, [], id="no pairs"),
     ],
 )
@@ -151,13 +172,17 @@ def test_a_chunk_is_full_by_candidates_or_tokens(chunk_sizes, pairs, limits, exp
 @pytest.mark.parametrize("long_text", ["truncate", "window"])
 @pytest.mark.parametrize("bundle", ["tiny_bundle", "all_layers_bundle"])
 @pytest.mark.filterwarnings("ignore:.*truncated:UserWarning")
-def test_scores_with_the_limits_of_a_gpu_are_those_of_the_cpu(request, bundle, long_text, monkeypatch, small_chunks):
+def test_scores_with_the_limits_of_a_gpu_are_those_of_the_cpu(
+    request, bundle, long_text, monkeypatch, small_chunks
+):
     candidates = [*MANY_CANDIDATES, "the cat sat on the mat. " * 9, "a dog ran " * 30]
     references = [*MANY_REFERENCES, "a dog", "the cat sat on the mat. " * 7]
     options = {"long_text": long_text, "all_layers": bundle == "all_layers_bundle"}
     with BERTScorer(request.getfixturevalue(bundle), device="cpu", **options) as scorer:
         expected = scorer.score(candidates, references)
-    monkeypatch.setattr(CHOICE, lambda device: [like_cuda(batch_values=32 * 256, min_batch_tokens=1)])
+    monkeypatch.setattr(
+        CHOICE, lambda device: [like_cuda(batch_values=32 * 256, min_batch_tokens=1)]
+    )
     with BERTScorer(request.getfixturevalue(bundle), **options) as scorer:
         found = scorer.score(candidates, references)
     assert largest_difference(found, expected) <= 1e-6
@@ -165,7 +190,11 @@ def test_scores_with_the_limits_of_a_gpu_are_those_of_the_cpu(request, bundle, l
 
 def test_chunks_are_larger_where_the_provider_wants_that(chunk_sizes):
     provider = replace(CPU, chunk_scale=3)
-    assert chunk_sizes(slices(*[("a cat", "a cat")] * 29), max_candidates=4, provider=provider) == [12, 12, 5]
+    assert chunk_sizes(slices(*[("a cat", "a cat")] * 29), max_candidates=4, provider=provider) == [
+        12,
+        12,
+        5,
+    ]
 
 
 @pytest.mark.parametrize("more", [[], ["a cat sits"]])
@@ -203,7 +232,11 @@ print(own, all_threads - own)
         ("fast_bundle", "", 1, False),
     ],
 )
-def test_with_one_thread_only_that_of_the_caller_computes(request, bundle, openmp, nthreads, shared_out):
-    done = run_python(COMPUTING_THREADS, request.getfixturevalue(bundle), nthreads or 0, OMP_NUM_THREADS=openmp)
+def test_with_one_thread_only_that_of_the_caller_computes(
+    request, bundle, openmp, nthreads, shared_out
+):
+    done = run_python(
+        COMPUTING_THREADS, request.getfixturevalue(bundle), nthreads or 0, OMP_NUM_THREADS=openmp
+    )
     own, others = map(float, done.stdout.split())
     assert (others > own / 10) is shared_out

@@ -44,10 +44,14 @@ def test_fractions_of_candidates_add_up(capsys):
         pytest.param(Terminal, False, True, False, id="unwanted"),
         pytest.param(Terminal, None, False, False, id="short work unasked"),
         pytest.param(Terminal, None, True, True, id="long work unasked"),
-        pytest.param(io.StringIO, None, True, False, id="long work unasked where there is no terminal"),
+        pytest.param(
+            io.StringIO, None, True, False, id="long work unasked where there is no terminal"
+        ),
     ],
 )
-def test_a_bar_is_shown_unasked_for_long_work_on_a_terminal(monkeypatch, stream, shown, is_slow, is_there):
+def test_a_bar_is_shown_unasked_for_long_work_on_a_terminal(
+    monkeypatch, stream, shown, is_slow, is_there
+):
     if is_slow:  # a second and a half passes whenever the bar looks at the clock
         clock = count(0, 1.5)
         monkeypatch.setattr("tqdm.std.time", lambda: next(clock))

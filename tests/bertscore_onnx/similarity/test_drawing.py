@@ -30,7 +30,9 @@ def drawn(found):
 
 
 def labels(axes):
-    return [[label.get_text() for label in side.get_ticklabels()] for side in (axes.yaxis, axes.xaxis)]
+    return [
+        [label.get_text() for label in side.get_ticklabels()] for side in (axes.yaxis, axes.xaxis)
+    ]
 
 
 def test_tokens_label_the_axes_and_numbers_fill_the_cells():
@@ -38,7 +40,10 @@ def test_tokens_label_the_axes_and_numbers_fill_the_cells():
     assert labels(axes) == [["cold", "day"], ["a", "freezing"]]
     assert [text.get_text() for text in axes.texts] == ["0.300", "0.750", "0.600", "1.000"]
     assert [text.get_weight() for text in axes.texts] == ["normal", "bold", "bold", "bold"]
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("Reference (tokenized)", "Candidate (tokenized)")
+    assert (axes.get_xlabel(), axes.get_ylabel()) == (
+        "Reference (tokenized)",
+        "Candidate (tokenized)",
+    )
     assert axes.get_title() == "Similarity Matrix\nP 0.500, R 0.250, F 0.333"
 
 
@@ -62,7 +67,9 @@ def test_text_in_an_svg_is_text_in_any_script(tmp_path):
     for name in ("a.svg", "b.SVG"):
         save_drawing(found, tmp_path / name)
     content = (tmp_path / "a.svg").read_text(encoding="utf-8")
-    assert {"東", "&lt;b&gt;&amp;$x$", "اليوم"} <= set(re.findall(r">\s*([^<>\n]+?)\s*</text>", content))
+    assert {"東", "&lt;b&gt;&amp;$x$", "اليوم"} <= set(
+        re.findall(r">\s*([^<>\n]+?)\s*</text>", content)
+    )
     assert content == (tmp_path / "b.SVG").read_text(encoding="utf-8")
 
 

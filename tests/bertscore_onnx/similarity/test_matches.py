@@ -41,7 +41,11 @@ def test_matches_name_both_tokens(scorer):
     for position, match in enumerate(found.candidate_matches):
         assert match.text == found.candidate[position]
         assert match.other == found.reference[match.position]
-        assert match.similarity == found.similarity[position].max() == found.similarity[position, match.position]
+        assert (
+            match.similarity
+            == found.similarity[position].max()
+            == found.similarity[position, match.position]
+        )
     for position, match in enumerate(found.reference_matches):
         assert match.other == found.candidate[match.position]
         assert match.similarity == found.similarity[:, position].max()
@@ -83,8 +87,11 @@ def test_idf_of_the_references_is_that_of_the_pairs_list(scorer):
         with pytest.raises(IdfError, match="one reference"):
             weighed.match(CANDIDATE, REFERENCE)
     assert max(one.score.F for one in found) == pytest.approx(score.F, abs=1e-6)
-    assert dict(zip(found[0].reference, found[0].reference_weights.tolist(), strict=True)) == pytest.approx(
-        {"[CLS]": 0, "[SEP]": 0, "sat": 0, "the": 0} | dict.fromkeys(("a", "dog", "on", "mat"), np.log(3 / 2))
+    assert dict(
+        zip(found[0].reference, found[0].reference_weights.tolist(), strict=True)
+    ) == pytest.approx(
+        {"[CLS]": 0, "[SEP]": 0, "sat": 0, "the": 0}
+        | dict.fromkeys(("a", "dog", "on", "mat"), np.log(3 / 2))
     )
 
 
@@ -107,7 +114,9 @@ def test_a_rescaled_score_keeps_raw_similarities(tiny_bundle, baseline_path):
         [raw] = scorer.with_rescaling().score([CANDIDATE], [REFERENCE]).each()
     assert found.score == pytest.approx(score, abs=1e-6)
     assert found.baseline == 0.3
-    np.testing.assert_allclose(found.shades, np.clip((found.similarity - 0.3) / 0.7, 0, 1), atol=1e-6)
+    np.testing.assert_allclose(
+        found.shades, np.clip((found.similarity - 0.3) / 0.7, 0, 1), atol=1e-6
+    )
     assert mean_of_best(found.candidate_matches) == pytest.approx(raw.P, abs=1e-6)
 
 
@@ -154,19 +163,36 @@ def names_of(tokenizer, folder, special_ids=(), spec=None):
 
 @pytest.fixture
 def of_bytes(tmp_path):
-    """Byte-level BPE whose ids below 256 are bytes; then come a few longer pieces, and a special token."""
+    """Byte-level BPE whose ids below 256 are bytes; then come a few longer pieces, and a special
+    token.
+    """
     pieces = ["<s>", "The", "ĠThe", "CafÃ©", "ĠCafÃ©", "æĿ", "Ġæ", "±äº", "ĊĊ"]
     vocab = BYTES | {piece: 256 + place for place, piece in enumerate(pieces)}
     tokenizer = Tokenizer(models.BPE(vocab, []))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     names = names_of(tokenizer, tmp_path, [vocab["<s>"]])
-    return lambda *tokens: names([vocab[token] if isinstance(token, str) else token for token in tokens])
+    return lambda *tokens: names(
+        [vocab[token] if isinstance(token, str) else token for token in tokens]
+    )
 
 
 def test_each_token_with_a_part_of_a_character_shows_it(of_bytes):
     east, capital = "東".encode(), "京".encode()
-    assert of_bytes(*east, *capital) == ["東(1/3)", "東(2/3)", "東(3/3)", "京(1/3)", "京(2/3)", "京(3/3)"]
-    assert of_bytes("æĿ", east[2], "Ġæ", *east[1:]) == ["東(1/2)", "東(2/2)", "東(1/3)", "東(2/3)", "東(3/3)"]
+    assert of_bytes(*east, *capital) == [
+        "東(1/3)",
+        "東(2/3)",
+        "東(3/3)",
+        "京(1/3)",
+        "京(2/3)",
+        "京(3/3)",
+    ]
+    assert of_bytes("æĿ", east[2], "Ġæ", *east[1:]) == [
+        "東(1/2)",
+        "東(2/2)",
+        "東(1/3)",
+        "東(2/3)",
+        "東(3/3)",
+    ]
     assert of_bytes("æĿ", "±äº", capital[2]) == ["東(1/2)", "東(2/2)京(1/2)", "京(2/2)"]
 
 
@@ -200,4 +226,9 @@ def test_special_tokens_are_named_by_the_bundle(tmp_path):
     tokenizer = Tokenizer(models.WordLevel({"<unk>": 0, " 1": 1}, "<unk>"))
     tokenizer.add_special_tokens(["<｜end▁of▁text｜>"])
     spec = SimpleNamespace(special_tokens=[SpecialToken("<s>", 1), SpecialToken("en_XX", 9)])
-    assert names_of(tokenizer, tmp_path, [1, 9], spec)([1, 2, 9, 7]) == ["<s>", "<｜end▁of▁text｜>", "en_XX", "#7"]
+    assert names_of(tokenizer, tmp_path, [1, 9], spec)([1, 2, 9, 7]) == [
+        "<s>",
+        "<｜end▁of▁text｜>",
+        "en_XX",
+        "#7",
+    ]

@@ -17,7 +17,10 @@ def read_rows():
         alternatives = [(name,) for name in references] or [("reference", "references")]
         columns = [
             Column((candidate,), "--columns candidate=NAME"),
-            *(Column(names, "--columns reference=NAME", may_hold_lists=True) for names in alternatives),
+            *(
+                Column(names, "--columns reference=NAME", may_hold_lists=True)
+                for names in alternatives
+            ),
         ]
         with open_source(str(path)) as source:
             return list(open_table(source, format_of(str(path)), Dialect(**dialect)).texts(columns))
@@ -32,7 +35,8 @@ def endless(tmp_path):
 
     def endless(name, content):
         os.mkfifo(tmp_path / name)
-        descriptors.append(os.open(tmp_path / name, os.O_RDWR))  # so that neither end waits for the other
+        # so that neither end waits for the other
+        descriptors.append(os.open(tmp_path / name, os.O_RDWR))
         os.write(descriptors[-1], content)
         return tmp_path / name
 

@@ -35,10 +35,16 @@ def test_the_least_important_columns_are_left_out_first_and_named():
 @pytest.mark.parametrize("seed", range(60))
 def test_no_line_is_wider_than_the_width_and_every_cell_is_there(seed):
     rng = random.Random(seed)  # noqa: S311 -- names are no secrets
-    names = ["".join(rng.choices("abcdefgh-_ 中é", k=rng.randint(1, 50))).strip() or "x" for _ in range(4)]
+    names = [
+        "".join(rng.choices("abcdefgh-_ 中é", k=rng.randint(1, 50))).strip() or "x"
+        for _ in range(4)
+    ]
     num_columns = rng.randint(2, 30)
     rows = [["name", *(f"c{place}" for place in range(num_columns))]]
-    rows += [[name, *(f"{rng.random():.{rng.randint(0, 6)}f}" for _ in range(num_columns))] for name in names]
+    rows += [
+        [name, *(f"{rng.random():.{rng.randint(0, 6)}f}" for _ in range(num_columns))]
+        for name in names
+    ]
     columns, width = range(1, num_columns + 1), rng.choice([40, 80, 120])
     lines = aligned(rows, width, right=columns, whole=columns)
     assert max(len(line) + line.count("中") for line in lines) <= width
@@ -67,8 +73,16 @@ def test_sentences_break_between_words_and_not_within_equations_and_signatures()
 @pytest.mark.parametrize(
     ("text", "width_of_one"),
     [
-        ("Die Bürger wählten – „überraschend“ – den Außenseiter, was niemand für möglich hielt. ", 1),
-        ("\u201cIt\u2019s fine,\u201d she said, and didn\u2019t look up from the caf\u00e9\u2019s menu. ", 1),
+        (
+            "Die Bürger wählten – „überraschend“ – den Außenseiter, was niemand für möglich "
+            "hielt. ",
+            1,
+        ),
+        (
+            "\u201cIt\u2019s fine,\u201d she said, and didn\u2019t look up from the "
+            "caf\u00e9\u2019s menu. ",
+            1,
+        ),
         ("De\u0301ja\u0300 vu, e\u0301crit avec des accents combinants. ", 1),
         ("今日はとても良い天気ですね。", 2),
         ("👨\u200d👩\u200d👧 👍🏽 ❤\ufe0f ", 2),
@@ -79,12 +93,15 @@ def test_texts_of_any_script_fill_the_width(text, width_of_one, width):
     longest = max(map(text_width, text.split())) if " " in text else 2 * width_of_one
     assert all(width - longest <= text_width(line) <= width for line in lines[:-1])
     assert all(text_width(line) <= width for line in filled(text * 10, width).split("\n"))
-    assert filled(text * 10, width).replace("\n", "").replace(" ", "") == (text * 10).replace(" ", "")
+    assert filled(text * 10, width).replace("\n", "").replace(" ", "") == (text * 10).replace(
+        " ", ""
+    )
 
 
 def test_widths_are_those_of_a_terminal():
     assert [
-        text_width(text) for text in ("é", "e\u0301", "中", "👍🏽", "👨\u200d👩\u200d👧", "❤\ufe0f", "🇩🇪", "ｱ")
+        text_width(text)
+        for text in ("é", "e\u0301", "中", "👍🏽", "👨\u200d👩\u200d👧", "❤\ufe0f", "🇩🇪", "ｱ")
     ] == [1, 1, 2, 2, 2, 2, 2, 1]
 
 

@@ -1,15 +1,27 @@
-"""Values of columns show that the rows of two tables belong together, or contradict it, whatever columns are called."""
+"""Values of columns show that the rows of two tables belong together, or contradict it, whatever
+columns are called.
+"""
 
 import numpy as np
 import pytest
 
-from bertscore_onnx.tables.joins import BLANK, ColumnKeys, JoinedTable, Moved, column_keys, evidence_of
+from bertscore_onnx.tables.joins import (
+    BLANK,
+    ColumnKeys,
+    JoinedTable,
+    Moved,
+    column_keys,
+    evidence_of,
+)
 
 NUM_ROWS = 40
 
 
 def table(outputs=(), **columns):
-    return JoinedTable({name: ColumnKeys(column_keys(values)) for name, values in columns.items()}, frozenset(outputs))
+    return JoinedTable(
+        {name: ColumnKeys(column_keys(values)) for name, values in columns.items()},
+        frozenset(outputs),
+    )
 
 
 def shuffled(columns, order):
@@ -56,7 +68,9 @@ QUESTIONS = [f"question {row}" for row in range(NUM_ROWS)]
 
 
 def test_a_value_in_other_rows_is_named_whatever_the_columns_are_called():
-    evidence = evidence_of(table(question=QUESTIONS), table(prompt=[QUESTIONS[1], QUESTIONS[0], *QUESTIONS[2:]]))
+    evidence = evidence_of(
+        table(question=QUESTIONS), table(prompt=[QUESTIONS[1], QUESTIONS[0], *QUESTIONS[2:]])
+    )
     assert evidence.moved == Moved("question", "prompt", 0, 1)
 
 
@@ -68,7 +82,9 @@ def test_an_edited_row_still_shows_the_order():
 def test_a_column_that_agrees_by_construction_does_not_hide_another():
     columns = {"row": range(NUM_ROWS), "question": QUESTIONS}
     other = {"row": range(NUM_ROWS), "question": QUESTIONS[::-1]}
-    assert evidence_of(table(**columns), table(**other)).moved == Moved("question", "question", 0, NUM_ROWS - 1)
+    assert evidence_of(table(**columns), table(**other)).moved == Moved(
+        "question", "question", 0, NUM_ROWS - 1
+    )
 
 
 def test_five_values_equally_often_have_to_stand_in_the_same_rows_and_four_need_not():
@@ -79,7 +95,10 @@ def test_five_values_equally_often_have_to_stand_in_the_same_rows_and_four_need_
 
 
 def test_columns_that_agree_in_all_rows_show_the_order_together():
-    document = {"doc": [row // 8 for row in range(NUM_ROWS)], "part": [f"part {row % 8}" for row in range(NUM_ROWS)]}
+    document = {
+        "doc": [row // 8 for row in range(NUM_ROWS)],
+        "part": [f"part {row % 8}" for row in range(NUM_ROWS)],
+    }
     latencies = np.random.default_rng(1).uniform(size=(2, NUM_ROWS)).tolist()
     first, second = (table(**document, latency=latency) for latency in latencies)
     assert evidence_of(first, second).shown_by == "doc"
@@ -88,8 +107,15 @@ def test_columns_that_agree_in_all_rows_show_the_order_together():
 
 
 def test_a_table_with_nothing_that_could_show_the_order_is_joined():
-    beside = table(prediction=QUESTIONS, model=["m"] * NUM_ROWS, row=range(1, NUM_ROWS + 1), outputs=["prediction"])
-    evidence = evidence_of(table(latency=np.random.default_rng(1).uniform(size=NUM_ROWS).tolist()), beside)
+    beside = table(
+        prediction=QUESTIONS,
+        model=["m"] * NUM_ROWS,
+        row=range(1, NUM_ROWS + 1),
+        outputs=["prediction"],
+    )
+    evidence = evidence_of(
+        table(latency=np.random.default_rng(1).uniform(size=NUM_ROWS).tolist()), beside
+    )
     assert (evidence.moved, evidence.shown_by, evidence.unsettled) == (None, None, None)
 
 
@@ -106,7 +132,10 @@ def test_independent_columns_do_not_look_alike():
             milliseconds = chance.integers(20, 2000, (2, number)).tolist()
             shares = chance.uniform(size=(2, number)).round(3).tolist()
             evidence = evidence_of(
-                *(table(ms=column, share=share) for column, share in zip(milliseconds, shares, strict=True))
+                *(
+                    table(ms=column, share=share)
+                    for column, share in zip(milliseconds, shares, strict=True)
+                )
             )
             assert evidence.moved is None
             assert evidence.shown_by is None
@@ -125,8 +154,12 @@ SHARED = {
 OWN = {
     "latency": lambda chance, number: chance.uniform(0, 9, number).tolist(),
     "tokens": lambda chance, number: chance.integers(9, 400, number).tolist(),
-    "prediction": lambda chance, number: [f"answer {answer}" for answer in chance.integers(0, 90, number)],
-    "time": lambda chance, number: [f"2026-01-01T00:00:{second:02}" for second in chance.integers(0, 60, number)],
+    "prediction": lambda chance, number: [
+        f"answer {answer}" for answer in chance.integers(0, 90, number)
+    ],
+    "time": lambda chance, number: [
+        f"2026-01-01T00:00:{second:02}" for second in chance.integers(0, 60, number)
+    ],
     "model": lambda chance, number: [f"model {chance.integers(9)}"] * number,
     "row": lambda chance, number: list(range(1, number + 1)),
 }
@@ -134,12 +167,17 @@ OWN = {
 
 
 def draw_tables(chance):
-    """Return the columns of two tables of the same segments in the same order, under names of their own."""
+    """Return the columns of two tables of the same segments in the same order, under names of their
+    own.
+    """
     number = int(chance.choice([20, 40, 150]))
     rows = np.arange(number)
-    rows[chance.choice(number, int(chance.integers(number // 4)), replace=False)] = chance.integers(number)
+    rows[chance.choice(number, int(chance.integers(number // 4)), replace=False)] = chance.integers(
+        number
+    )
     shared = {
-        name: SHARED[name](chance, rows) for name in chance.choice([*SHARED], chance.integers(1, 4), replace=False)
+        name: SHARED[name](chance, rows)
+        for name in chance.choice([*SHARED], chance.integers(1, 4), replace=False)
     }
     names = {name: chance.choice([name, name.upper(), f"{name} of the task"]) for name in shared}
     tables = []

@@ -22,12 +22,20 @@ def read_values(content, table_format):
 @pytest.mark.parametrize(
     ("content", "rows"),
     [
-        ("id,reference,candidate\n1,a cat,the cat\n2,,a dog\n", [["the cat", "a cat"], ["a dog", ""]]),
+        (
+            "id,reference,candidate\n1,a cat,the cat\n2,,a dog\n",
+            [["the cat", "a cat"], ["a dog", ""]],
+        ),
         ('candidate,reference\r\n"one, ""two""\r\nthree",x\r\n', [['one, "two"\r\nthree', "x"]]),
         ("candidate,reference\n6\" nails,it's\n", [['6" nails', "it's"]]),
         (gzip.compress(2 * b"\xef\xbb\xbf" + b"candidate,reference\na,b\n"), [["a", "b"]]),
     ],
-    ids=["columns in any order", "quoted fields", "quotes within fields", "gzip with byte order marks"],
+    ids=[
+        "columns in any order",
+        "quoted fields",
+        "quotes within fields",
+        "gzip with byte order marks",
+    ],
 )
 def test_rows_of_delimited_files(write, read_rows, content, rows):
     assert read_rows(write("pairs.csv", content)) == rows
@@ -37,7 +45,12 @@ def test_rows_of_delimited_files(write, read_rows, content, rows):
     ("content", "columns", "dialect", "rows"),
     [
         ("mt\tref1\tref2\nc\tr\ts\n", ["mt", "ref2", "ref1"], {}, [["c", "s", "r"]]),
-        ('candidate\treference\n"Hello," he said.\t"x\n', [], {"has_quotes": False}, [['"Hello," he said.', '"x']]),
+        (
+            'candidate\treference\n"Hello," he said.\t"x\n',
+            [],
+            {"has_quotes": False},
+            [['"Hello," he said.', '"x']],
+        ),
         ("r\tc\ns\td\n", ["2", "1"], {"has_header": False}, [["c", "r"], ["d", "s"]]),
         ("candidate|reference\na;b|c\td\n", [], {"delimiter": "|"}, [["a;b", "c\td"]]),
     ],
@@ -50,7 +63,11 @@ def test_columns_and_dialects_can_be_chosen(write, read_rows, content, columns, 
 @pytest.mark.parametrize(
     ("content", "names", "row"),
     [
-        ('id;candidate;reference\n1;"a;b, c";d\n', ["id", "candidate", "reference"], ["1", "a;b, c", "d"]),
+        (
+            'id;candidate;reference\n1;"a;b, c";d\n',
+            ["id", "candidate", "reference"],
+            ["1", "a;b, c", "d"],
+        ),
         ('"id";"text"\n1;2\n', ["id", "text"], ["1", "2"]),
         ("id\tcandidate\n1\ta, b\n", ["id", "candidate"], ["1", "a, b"]),
         ("a;b;c,d\n1,2\n", ["a;b;c", "d"], ["1", "2"]),
@@ -64,7 +81,10 @@ def test_the_delimiter_of_a_csv_is_that_of_its_header(content, names, row):
 
 @pytest.mark.parametrize("end", ["\n", "\r\n\n", "\n\n\n"])
 def test_blank_lines_at_the_end_of_a_table_are_no_rows(write, read_rows, end):
-    assert read_rows(write("pairs.csv", "candidate,reference\na,b\nc,d\n" + end)) == [["a", "b"], ["c", "d"]]
+    assert read_rows(write("pairs.csv", "candidate,reference\na,b\nc,d\n" + end)) == [
+        ["a", "b"],
+        ["c", "d"],
+    ]
 
 
 def test_empty_lines_of_one_column_are_empty_texts():
@@ -74,7 +94,10 @@ def test_empty_lines_of_one_column_are_empty_texts():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("candidate,reference\na,b\n\n\nc,d\n", r"line 3 is blank; expected 2 fields, .* Remove it\.$"),
+        (
+            "candidate,reference\na,b\n\n\nc,d\n",
+            r"line 3 is blank; expected 2 fields, .* Remove it\.$",
+        ),
         ('candidate,reference\n"a\nb",c\nd,e,f\n', "line 4: there are 3 fields"),
         ('candidate,reference\n"Hello," he said.,b\n', "line 2: .* quotes=no"),
         (b"candidate,reference\na,b\nZ\xfcrich,c\n", "line 3 .* offset 25"),
@@ -102,7 +125,10 @@ def test_fields_may_be_as_long_as_lines(write, read_rows):
 @pytest.mark.parametrize(
     ("content", "rows"),
     [
-        (f'{PAIR}{{"candidate": "c", "id": 1, "references": ["d", "e", "f"]}}\n', [["a", "b"], ["c", "d", "e", "f"]]),
+        (
+            f'{PAIR}{{"candidate": "c", "id": 1, "references": ["d", "e", "f"]}}\n',
+            [["a", "b"], ["c", "d", "e", "f"]],
+        ),
         (f"\n{PAIR}\r\n \n{PAIR}\n", [["a", "b"], ["a", "b"]]),
         *((content, []) for content in (b"", b"\n \n", b"\xef\xbb\xbf")),
     ],
@@ -120,9 +146,18 @@ def test_fields_may_have_other_names(write, read_rows):
     ("line", "message"),
     [
         ("[1, 2", "one object per line; `jq"),
-        ('{"candidate": "a", "reference": "b", "loss": Infinity}', "holds Infinity, which JSON does not have"),
-        ('{"candidate": "a", "reference": "b", "losses": [1, {"of": NaN}]}', "holds NaN, which JSON does not have"),
-        ('{"candidate": "a", "reference": "NaN", "loss": -1e999}', "holds -1e999, a number out of range"),
+        (
+            '{"candidate": "a", "reference": "b", "loss": Infinity}',
+            "holds Infinity, which JSON does not have",
+        ),
+        (
+            '{"candidate": "a", "reference": "b", "losses": [1, {"of": NaN}]}',
+            "holds NaN, which JSON does not have",
+        ),
+        (
+            '{"candidate": "a", "reference": "NaN", "loss": -1e999}',
+            "holds -1e999, a number out of range",
+        ),
         (
             '{"candidate": "a", "reference": "b", "loss": ' + "7" * 5000 + "}",
             r"holds 7{37}\.\.\., a number out of range",
@@ -148,7 +183,13 @@ def test_many_columns_are_named_in_part(write, read_rows):
     assert len(str(caught.value)) < 1000
 
 
-@given(st.lists(st.tuples(TEXTS, st.lists(TEXTS, min_size=1, max_size=3)), min_size=1, max_size=5), st.booleans())
+@given(
+    st.lists(st.tuples(TEXTS, st.lists(TEXTS, min_size=1, max_size=3)), min_size=1, max_size=5),
+    st.booleans(),
+)
 def test_objects_of_the_json_module_are_read_as_they_were(pairs, ascii_only):
-    lines = [json.dumps({"candidate": one, "references": more}, ensure_ascii=ascii_only) for one, more in pairs]
+    lines = [
+        json.dumps({"candidate": one, "references": more}, ensure_ascii=ascii_only)
+        for one, more in pairs
+    ]
     assert read_values("\n".join(lines), "jsonl")[1] == [[one, more] for one, more in pairs]

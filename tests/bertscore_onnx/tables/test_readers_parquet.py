@@ -12,7 +12,9 @@ parquet = pytest.importorskip("pyarrow.parquet")
 @pytest.fixture
 def write_table(tmp_path):
     def write_table(columns, name="pairs.parquet", row_group_size=2, **options):
-        parquet.write_table(pyarrow.table(columns), tmp_path / name, row_group_size, compression="zstd", **options)
+        parquet.write_table(
+            pyarrow.table(columns), tmp_path / name, row_group_size, compression="zstd", **options
+        )
         return tmp_path / name
 
     return write_table
@@ -21,7 +23,9 @@ def write_table(tmp_path):
 STRINGS = [pyarrow.string(), pyarrow.large_string(), pyarrow.string_view()]
 
 
-@pytest.mark.parametrize("as_type", [*STRINGS, pyarrow.dictionary(pyarrow.int8(), pyarrow.string())], ids=str)
+@pytest.mark.parametrize(
+    "as_type", [*STRINGS, pyarrow.dictionary(pyarrow.int8(), pyarrow.string())], ids=str
+)
 def test_columns_of_all_string_types_are_read(write_table, read_rows, as_type):
     texts = pyarrow.array(["a", "b", "a"], as_type)
     try:
@@ -33,7 +37,11 @@ def test_columns_of_all_string_types_are_read(write_table, read_rows, as_type):
 
 @pytest.mark.parametrize(
     "as_type",
-    [pyarrow.list_(pyarrow.string()), pyarrow.large_list(pyarrow.large_string()), pyarrow.list_(pyarrow.string(), 2)],
+    [
+        pyarrow.list_(pyarrow.string()),
+        pyarrow.large_list(pyarrow.large_string()),
+        pyarrow.list_(pyarrow.string(), 2),
+    ],
 )
 def test_lists_are_several_references(write_table, read_rows, as_type):
     references = pyarrow.array([["x", "y"], ["z", "w"]], as_type)
@@ -73,12 +81,16 @@ LIMIT, DECODED = 1000, 5000
 
 @pytest.fixture
 def write_pairs(write_table, monkeypatch):
-    """Write candidates and references; a row may have 1,000 bytes, and 5,000 are decoded at a time."""
+    """Write candidates and references; a row may have 1,000 bytes, and 5,000 are decoded at a
+    time.
+    """
     monkeypatch.setattr(readers, "MAX_LINE_BYTES", LIMIT)
     monkeypatch.setattr(readers, "MAX_DECODED_BYTES", DECODED)
 
     def write_pairs(candidates, references, **options):
-        return write_table({"candidate": candidates, "reference": references}, row_group_size=None, **options)
+        return write_table(
+            {"candidate": candidates, "reference": references}, row_group_size=None, **options
+        )
 
     return write_pairs
 
@@ -94,7 +106,9 @@ def test_large_rows_are_decoded_a_few_at_a_time(write_pairs, read_rows, monkeypa
     sizes = []
     check = readers.check_row_sizes
     monkeypatch.setattr(
-        readers, "check_row_sizes", lambda batch, *place: (sizes.append(batch.nbytes), check(batch, *place))
+        readers,
+        "check_row_sizes",
+        lambda batch, *place: (sizes.append(batch.nbytes), check(batch, *place)),
     )
     texts = [f"{number:03}" * 300 for number in range(50)]
     assert read_rows(write_pairs(texts, ["b"] * 50)) == [[text, "b"] for text in texts]

@@ -79,7 +79,9 @@ def test_lines_end_as_in_universal_newlines(write, content, texts):
 
 
 @pytest.mark.parametrize("shift", range(-4, 2))
-@pytest.mark.parametrize("crossing", ["\r\n", "\r", "\n", "\r\r\n", "ü\n", "🐈\n", "\nb\r\nc\rd\n\re\r\r\nf\u2029\n\n"])
+@pytest.mark.parametrize(
+    "crossing", ["\r\n", "\r", "\n", "\r\r\n", "ü\n", "🐈\n", "\nb\r\nc\rd\n\re\r\r\nf\u2029\n\n"]
+)
 def test_lines_across_blocks_equal_those_of_python(write, crossing, shift):
     before = "x" * (BLOCK + shift)
     path = write("texts.txt", f"{before}{crossing}after\n")
@@ -99,7 +101,10 @@ def test_a_hyphen_is_standard_input_which_stays_open(standard_input):
     assert sys.stdin.buffer.read() == b""
 
 
-AGAIN = [b"\xef\xbb\xbfeins\r\nzw\xc3\xb6lf\n", gzip.compress(b"eins\n") + gzip.compress("zwölf\n".encode())]
+AGAIN = [
+    b"\xef\xbb\xbfeins\r\nzw\xc3\xb6lf\n",
+    gzip.compress(b"eins\n") + gzip.compress("zwölf\n".encode()),
+]
 
 
 @pytest.mark.parametrize("content", AGAIN, ids=["text", "gzip"])
@@ -119,7 +124,9 @@ def test_redirected_input_is_read_again_from_its_position(standard_input, conten
 
 
 def test_a_pipe_that_is_to_be_read_again_is_spooled(pipe):
-    with open_source(pipe(b"\xef\xbb\xbfone\r\n", "zwölf\r".encode()), to_read_again=True) as source:
+    with open_source(
+        pipe(b"\xef\xbb\xbfone\r\n", "zwölf\r".encode()), to_read_again=True
+    ) as source:
         assert read_twice(source) == [["one", "zwölf"], ["one", "zwölf"]]
 
 
@@ -127,7 +134,10 @@ def test_a_pipe_is_spooled_up_to_a_bound(pipe, monkeypatch):
     monkeypatch.setattr(sources, "MAX_SPOOLED_BYTES", 4)
     with open_source(pipe(b"one\n"), to_read_again=True) as source:
         assert read_twice(source) == [["one"], ["one"]]
-    with pytest.raises(InputError, match="4 bytes"), open_source(pipe(b"one\n\n"), to_read_again=True):
+    with (
+        pytest.raises(InputError, match="4 bytes"),
+        open_source(pipe(b"one\n\n"), to_read_again=True),
+    ):
         pass
 
 
@@ -139,7 +149,9 @@ def test_an_empty_input_is_refused(write, standard_input, content):
             read_texts(name)
 
 
-@pytest.mark.parametrize("damaged", [b"\xfc", b"\xc3\n", b"\xf0\x9f\x90", b"\xed\xa0\x80", b"\xc3\r\nx\xff"])
+@pytest.mark.parametrize(
+    "damaged", [b"\xfc", b"\xc3\n", b"\xf0\x9f\x90", b"\xed\xa0\x80", b"\xc3\r\nx\xff"]
+)
 def test_the_place_is_that_of_decoding_all_at_once(write, damaged):
     content = b"one\r\n" * 3000 + b"tw\xc3\xb6lf " + damaged + b"\nmore\n"
     with pytest.raises(UnicodeDecodeError) as expected:
@@ -190,10 +202,16 @@ def test_gzip_in_a_pipe_is_decompressed(monkeypatch, to_read_again):
 
 
 @pytest.mark.parametrize(
-    "damage", [lambda compressed: compressed[:-9], lambda compressed: compressed[:40] + b"x" * 9 + compressed[49:]]
+    "damage",
+    [
+        lambda compressed: compressed[:-9],
+        lambda compressed: compressed[:40] + b"x" * 9 + compressed[49:],
+    ],
 )
 def test_damaged_gzip_is_refused(write, damage):
-    path = write("texts.gz", damage(gzip.compress(b"".join(b"%d\n" % number for number in range(9999)))))
+    path = write(
+        "texts.gz", damage(gzip.compress(b"".join(b"%d\n" % number for number in range(9999))))
+    )
     with pytest.raises(InputError, match="gzip and damaged"):
         read_texts(path)
 

@@ -42,7 +42,11 @@ def test_a_column_that_occurs_again_is_refused(write, tmp_path):
     from pyarrow import parquet
 
     parquet.write_table(pyarrow.table([[1], [2]], names=["s", "s"]), tmp_path / "a.parquet")
-    for file in (write("a.csv", "id,s,s\n1,2,3\n"), write("a.tsv", "s\tid\ts\n1\t2\t3\n"), tmp_path / "a.parquet"):
+    for file in (
+        write("a.csv", "id,s,s\n1,2,3\n"),
+        write("a.tsv", "s\tid\ts\n1\t2\t3\n"),
+        tmp_path / "a.parquet",
+    ):
         with pytest.raises(InputError, match="there are 2 columns 's'; expected one"):
             read_table(str(file))
 
@@ -71,7 +75,10 @@ def test_quotes_that_would_join_rows_are_characters(write):
     [
         ('{"system": "A", "human": 1}\n{"human": "good"}\n', "line 2: .*'human' holds 'good'"),
         ('{"human": "-86,1"}\n', "line 1: .* holds '-86,1'"),
-        *((f'{{"human": {value}}}\n', "line 1") for value in ('"inf"', "1e999", "[1]", '""x"', '"1_5"')),
+        *(
+            (f'{{"human": {value}}}\n', "line 1")
+            for value in ('"inf"', "1e999", "[1]", '""x"', '"1_5"')
+        ),
         ('{"human": 1}\n{"system": "A"}\n', "line 2: .*'human'"),
     ],
 )

@@ -1,4 +1,6 @@
-"""Twice the text takes at most two and a half times as long, whatever it is made of, with every kind of tokenizer."""
+"""Twice the text takes at most two and a half times as long, whatever it is made of, with every
+kind of tokenizer.
+"""
 
 import importlib.util
 import math
@@ -15,14 +17,16 @@ MAX_SECONDS_PER_BYTE = 30e-6
 """Far above the worst, 5e-6, and far below what a look-up that is made for each word costs."""
 
 MEASURABLE, LEAST = 0.002, 0.001
-"""Seconds: texts are made longer up to the first; the second is the least that a text is taken to cost."""
+"""Seconds: texts are made longer up to the first; the second is the least that a text is taken to
+cost.
+"""
 
 SIZES = 8_000, 64_000
 """Bytes of the shorter text, at least and at most."""
 
 ROUNDS, DOUBLINGS = 5, 3
-"""Of each length the least time counts, as other processes may be at work; and one doubling in three has to be linear,
-as memory takes time that is asked for first."""
+"""Of each length the least time counts, as other processes may be at work; and one doubling in
+three has to be linear, as memory takes time that is asked for first."""
 
 INPUTS = {
     "one word": "a",
@@ -62,7 +66,9 @@ INPUTS = {
 }
 """What the texts repeat."""
 
-needs_sacremoses = pytest.mark.skipif(importlib.util.find_spec("sacremoses") is None, reason="XLM needs sacremoses")
+needs_sacremoses = pytest.mark.skipif(
+    importlib.util.find_spec("sacremoses") is None, reason="XLM needs sacremoses"
+)
 SLOW = ["albert", "bert", "bert-accents", "bertweet", "bigbird-bpe", "bigbird-characters",
         "blenderbot-small", "byt5", "deberta-v2-marks", "mbart50", "pegasus", "roberta", "xlm-roberta"]  # fmt: skip
 FAST = ["albert", "bert", "deberta", "roberta", "xlm-roberta"]
@@ -83,7 +89,9 @@ def tokenizer_of(tmp_path):
     def make(kind, mode):
         (tmp_path / "made").mkdir()
         KINDS[kind](tmp_path / "made").save_pretrained(tmp_path / "saved")
-        facts = write_tokenizer(load_tokenizer(Source(str(tmp_path / "saved")), mode), None, tmp_path)
+        facts = write_tokenizer(
+            load_tokenizer(Source(str(tmp_path / "saved")), mode), None, tmp_path
+        )
         return TextTokenizer(tmp_path, spec=facts.spec, max_length=512, empty_ids=facts.empty_ids)
 
     return make

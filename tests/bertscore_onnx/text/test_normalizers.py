@@ -38,9 +38,18 @@ UNKNOWN = UnknownWords(words=["U.S.", "us"], unknown_token="[UNK]")  # noqa: S10
     ("normalizer", "text", "expected"),
     [
         pytest.param(PrefixSpace(), "a b", " a b", id="prefix space"),
-        pytest.param(Lowercase(never_lower=[]), "ΣΑΣ İ", "σασ i\u0307", id="each character by itself"),
-        pytest.param(Lowercase(never_lower=["[CLS]", "[SEP]"]), "A[CLS]B[Sep]", "a[CLS]b[sep]", id="special tokens"),
-        pytest.param(Lowercase(never_lower=["<unk>"]), "<UNK>", "<unk>", id="becomes a special token"),
+        pytest.param(
+            Lowercase(never_lower=[]), "ΣΑΣ İ", "σασ i\u0307", id="each character by itself"
+        ),
+        pytest.param(
+            Lowercase(never_lower=["[CLS]", "[SEP]"]),
+            "A[CLS]B[Sep]",
+            "a[CLS]b[sep]",
+            id="special tokens",
+        ),
+        pytest.param(
+            Lowercase(never_lower=["<unk>"]), "<UNK>", "<unk>", id="becomes a special token"
+        ),
         pytest.param(UNCASED, "Don't—stop!", "don ' t — stop ! ", id="punctuation"),
         pytest.param(UNCASED, "Ångström cafe\u0301", "angstrom cafe", id="accents"),
         pytest.param(UNCASED, "中文a", " 中  文 a", id="ideographs"),
@@ -49,17 +58,40 @@ UNKNOWN = UnknownWords(words=["U.S.", "us"], unknown_token="[UNK]")  # noqa: S10
         pytest.param(UNCASED, "ΣΑΣ ΣΑ", "σας σα", id="a final sigma by its word"),
         pytest.param(CASED, "Cafe\u0301", "Café", id="case and accents stay"),
         pytest.param(CASED, "中文a", "中文a", id="ideographs stay together"),
-        pytest.param(KEPT, "A [C\u0001LS] b[CLS] [cls]", "a [CLS] b [ cls ]   [ cls ] ", id="kept after cleaning"),
+        pytest.param(
+            KEPT,
+            "A [C\u0001LS] b[CLS] [cls]",
+            "a [CLS] b [ cls ]   [ cls ] ",
+            id="kept after cleaning",
+        ),
         pytest.param(QUOTES, "  ``a''\t b\u3000c ", '"a" b c', id="quotation marks"),
-        pytest.param(UNACCENTED, "Łódź Ångström ﬁne ½", "łodz angstrom fine 1⁄2", id="compatibility forms"),
+        pytest.param(
+            UNACCENTED, "Łódź Ångström ﬁne ½", "łodz angstrom fine 1⁄2", id="compatibility forms"
+        ),
         pytest.param(SPACED, " a  b ", " a  b ", id="spaces stay"),
-        pytest.param(SeparateWords(), "a  b\nc \n d", "a b\n c d", id="a line break belongs to its word"),
+        pytest.param(
+            SeparateWords(), "a  b\nc \n d", "a b\n c d", id="a line break belongs to its word"
+        ),
         pytest.param(SeparateWords(), "a\x1cb\u2028c", "a b c", id="white space of Python"),
-        pytest.param(SeparateDialogue(), "I'm fine, (OK)!", "i ' m fine , (ok ) !", id="marks and apostrophes"),
-        pytest.param(SeparateDialogue(), "one\ntwo", "one __newln__ two", id="line breaks are named"),
-        pytest.param(SeparateDialogue(), "one'\ntwo", "one ' two", id="a line break after an apostrophe is dropped"),
+        pytest.param(
+            SeparateDialogue(),
+            "I'm fine, (OK)!",
+            "i ' m fine , (ok ) !",
+            id="marks and apostrophes",
+        ),
+        pytest.param(
+            SeparateDialogue(), "one\ntwo", "one __newln__ two", id="line breaks are named"
+        ),
+        pytest.param(
+            SeparateDialogue(),
+            "one'\ntwo",
+            "one ' two",
+            id="a line break after an apostrophe is dropped",
+        ),
         pytest.param(SeparateDialogue(), "a\x1cb", "a\x1cb", id="a file separator is a letter"),
-        pytest.param(UNKNOWN, "the U.S. of us , user U.S", "the [UNK] of [UNK] , user U.S", id="whole words"),
+        pytest.param(
+            UNKNOWN, "the U.S. of us , user U.S", "the [UNK] of [UNK] , user U.S", id="whole words"
+        ),
     ],
 )
 def test_a_text_is_changed(normalizer, text, expected):
@@ -91,7 +123,9 @@ def test_a_character_map_does_not_grow_without_end():
 def test_clean_quotes_drops_combining_compatibility_marks(text):
     plain = text.replace("``", '"').replace("''", '"')
     decomposed = unicodedata.normalize("NFKD", plain)
-    assert SPACED.compile()(text) == "".join(part for part in decomposed if not unicodedata.combining(part))
+    assert SPACED.compile()(text) == "".join(
+        part for part in decomposed if not unicodedata.combining(part)
+    )
 
 
 @pytest.mark.parametrize(("lowercase", "expected"), [(False, 'É "A" »'), (True, 'é "a" »')])
@@ -133,20 +167,32 @@ def test_moses_gives_the_words_of_sacremoses_itself():
 def test_moses_names_what_to_install(module, monkeypatch):
     pytest.importorskip("sacremoses")
     monkeypatch.setitem(sys.modules, module, None)
-    for name in [name for name in sys.modules if name.startswith("sacremoses.") or name == "sacremoses" != module]:
+    for name in [
+        name
+        for name in sys.modules
+        if name.startswith("sacremoses.") or name == "sacremoses" != module
+    ]:
         monkeypatch.delitem(sys.modules, name)
 
     with pytest.raises(MissingExtraError, match=rf"{module}.*sacremoses>="):
         Moses(lowercase_and_strip_accents=True).compile()
 
 
-MARKS = [one for one in map(chr, range(0x300, 0x20000)) if unicodedata.combining(unicodedata.normalize("NFD", one)[0])]
+MARKS = [
+    one
+    for one in map(chr, range(0x300, 0x20000))
+    if unicodedata.combining(unicodedata.normalize("NFD", one)[0])
+]
 LETTERS = "aeÅé ǖ한ᄀ\u1161\u11a8\u09c7\u09be\u034f😀\ud800"
 forms = pytest.mark.parametrize("form", ["NFC", "NFD"])
 
 runs = st.builds(
     lambda pattern, times: pattern * times,
-    st.text(st.sampled_from(MARKS) | st.sampled_from("\u0f73\u0f75\u0f81\u0344\u0301\u0327"), min_size=1, max_size=7),
+    st.text(
+        st.sampled_from(MARKS) | st.sampled_from("\u0f73\u0f75\u0f81\u0344\u0301\u0327"),
+        min_size=1,
+        max_size=7,
+    ),
     st.integers(1, 40),
 )
 texts = st.lists(st.text(st.sampled_from(LETTERS), max_size=3) | runs, max_size=6).map("".join)
@@ -160,8 +206,17 @@ def test_it_is_the_normal_form_of_unicode(form, text):
 
 @forms
 def test_runs_of_any_length_are_put_in_order(form):
-    marks = ["\u0301\u0327", "\u0f73", "\u0f81\u0327", "\u0344\u0316", "\u302e\U0001d165", "\u0327\u0301"]
-    for before, run, length in product(["", "a", "é", "x" * 31, "한"], marks, [63, 64, 65, 128, 1000]):
+    marks = [
+        "\u0301\u0327",
+        "\u0f73",
+        "\u0f81\u0327",
+        "\u0344\u0316",
+        "\u302e\U0001d165",
+        "\u0327\u0301",
+    ]
+    for before, run, length in product(
+        ["", "a", "é", "x" * 31, "한"], marks, [63, 64, 65, 128, 1000]
+    ):
         text = before + (run * length)[:length] + "b\u0301"
         assert normalize(form, text) == unicodedata.normalize(form, text), (before, run, length)
 

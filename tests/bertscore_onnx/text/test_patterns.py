@@ -1,4 +1,6 @@
-"""Patterns of published tokenizers take few steps; calls, back references and exponential searches are refused."""
+"""Patterns of published tokenizers take few steps; calls, back references and exponential searches
+are refused.
+"""
 
 import re
 
@@ -9,7 +11,8 @@ from bertscore_onnx.text.patterns import Pattern
 
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 GPT4 = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| "
+    r"?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
     r"|\s+(?!\S)|\s+"
 )
 _UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
@@ -19,7 +22,8 @@ GPT4O = (
     r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 DEEPSEEK = (
-    r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*"
+    r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| "
+    r"?[\p{P}\p{S}]+[\r\n]*"
     r"|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 LINEAR = [
@@ -64,11 +68,13 @@ def test_patterns_of_published_tokenizers_take_few_steps(source):
 def test_a_search_that_starts_again_takes_steps_for_what_it_has_passed(source):
     assert most_steps(source, 1_000) <= MAX_STEPS / 10
     assert most_steps(source, 1_000_000) > MAX_STEPS * 100
-    assert Pattern(source).steps(1_000_000, lambda _: 5) <= MAX_STEPS  # runs of five characters, as in usual texts
+    # runs of five characters, as in usual texts
+    assert Pattern(source).steps(1_000_000, lambda _: 5) <= MAX_STEPS
 
 
 @pytest.mark.parametrize(
-    "source", ["a*a*b", r"\s*\s*y|\s|\s+", "(?:a|a)" * 30 + "b", "a?" * 30 + "b", "a{0,999}" * 3 + "b"]
+    "source",
+    ["a*a*b", r"\s*\s*y|\s|\s+", "(?:a|a)" * 30 + "b", "a?" * 30 + "b", "a{0,999}" * 3 + "b"],
 )
 def test_combinations_take_more_steps_than_a_short_text_may(source):
     assert most_steps(source, 1_000) > MAX_STEPS
@@ -82,9 +88,32 @@ def test_a_repeat_is_free_if_a_later_alternative_keeps_what_it_passed():
 
 
 CALLS = [r"(a)\1", r"(?<x>a)\k<x>", r"(?<x>a\g<x>?)", "(?R)", "(?1)(a)", "(a)(?(1)b|c)"]
-UNUSUAL = ["(?~b)", "(?#x)a", "(?{x})", "(*FAIL)", "(?x) a", "a(?i)b", r"\X", r"\R", r"\K", r"\pL", "*a", "(?<=a+)b"]
+UNUSUAL = [
+    "(?~b)",
+    "(?#x)a",
+    "(?{x})",
+    "(*FAIL)",
+    "(?x) a",
+    "a(?i)b",
+    r"\X",
+    r"\R",
+    r"\K",
+    r"\pL",
+    "*a",
+    "(?<=a+)b",
+]
 UNCLEAR_SETS = ["[[[a]]]", "[]a]", "[^]a]", "[[:foo:]]", r"[\ca]", "[a"]
-EXPONENTIAL = ["(a+)+$", "(a|a)*b", r"(?:\w?x){20}", r"((\s*))+y", "(?:a?)*b", r"\p{N}{1,3}+", "(?:)*", "a**", "(?:^)+"]
+EXPONENTIAL = [
+    "(a+)+$",
+    "(a|a)*b",
+    r"(?:\w?x){20}",
+    r"((\s*))+y",
+    "(?:a?)*b",
+    r"\p{N}{1,3}+",
+    "(?:)*",
+    "a**",
+    "(?:^)+",
+]
 LONG = ["a{100000}", "((a{99}){99}){99}", "(?:ab{99}){99}{9}"]
 
 
@@ -102,7 +131,8 @@ def test_other_patterns_are_refused(source, message):
 
 
 @pytest.mark.parametrize(
-    ("source", "width"), [("a", 1), ("(?=a)", 0), ("ab|c{2}", 2), ("a?b*", 0), ("(?:ab){3}|^....", 4)]
+    ("source", "width"),
+    [("a", 1), ("(?=a)", 0), ("ab|c{2}", 2), ("a?b*", 0), ("(?:ab){3}|^....", 4)],
 )
 def test_the_shortest_match(source, width):
     assert Pattern(source).width == width

@@ -19,7 +19,9 @@ SPEC = TokenizerSpec(
     normalizers=[],
     special_tokens=[],
     pre_tokenizers=[],
-    sentencepiece=SentencePieceSpec(id_runs=[(0, 0)], split_number_comma=False, split_punctuation=False),
+    sentencepiece=SentencePieceSpec(
+        id_runs=[(0, 0)], split_number_comma=False, split_punctuation=False
+    ),
     vocab_size=None,
     unknown_id=0,
     prefix_ids=[],
@@ -35,7 +37,9 @@ def tokenizer(folder, **changes):
         model.pieces.add(piece=piece, score=score)
     (folder / "spiece.model").write_bytes(model.SerializeToString())
     assert SPEC.sentencepiece is not None
-    spec = msgspec.structs.replace(SPEC, sentencepiece=msgspec.structs.replace(SPEC.sentencepiece, **changes))
+    spec = msgspec.structs.replace(
+        SPEC, sentencepiece=msgspec.structs.replace(SPEC.sentencepiece, **changes)
+    )
     return TextTokenizer(folder, spec=spec, max_length=None, empty_ids=[0])
 
 
@@ -51,7 +55,12 @@ def ids(encode, *texts):
         ({"split_number_comma": True}, ["a1,", "ab"], [[5, 8, 7], [1, 4]]),
         ({"split_punctuation": True}, ["a,b", "ab"], [[5, 1, 7, 1, 3], [1, 4]]),
     ],
-    ids=["pieces", "ids of the model", "a comma leaves its number", "punctuation marks stand alone"],
+    ids=[
+        "pieces",
+        "ids of the model",
+        "a comma leaves its number",
+        "punctuation marks stand alone",
+    ],
 )
 def test_texts_are_encoded_by_the_model(tmp_path, changes, texts, expected):
     assert ids(tokenizer(tmp_path, **changes), *texts) == expected
@@ -99,7 +108,9 @@ def lengthening(folder, times):
 def test_a_model_that_lengthens_a_text_too_much_is_refused(tmp_path):
     encode = lengthening(tmp_path, 60)
     assert len(encode.whole(["ta" * 8_000])[0]) > 8_000
-    with pytest.raises(TokenizerError, match="of 40,000 characters: its normalizers add more than 1,000,000 bytes"):
+    with pytest.raises(
+        TokenizerError, match="of 40,000 characters: its normalizers add more than 1,000,000 bytes"
+    ):
         encode(["ta" * 20_000])
     with pytest.raises(TokenizerError, match="replacement of 1,001 bytes"):
         lengthening(tmp_path, 1_001)
@@ -123,7 +134,13 @@ def test_the_description_names_the_version(tmp_path):
 
 @pytest.mark.parametrize(
     "id_runs",
-    [[(0, 0), (12, 100)], [(0, 0), (10**9, 1)], [(1, 0)], [(0, 0), (5, 9), (3, 20)], [(0, 0), (5, 1), (3, 2)]],
+    [
+        [(0, 0), (12, 100)],
+        [(0, 0), (10**9, 1)],
+        [(1, 0)],
+        [(0, 0), (5, 9), (3, 20)],
+        [(0, 0), (5, 1), (3, 2)],
+    ],
 )
 def test_a_model_of_another_vocabulary_is_refused(tmp_path, id_runs):
     with pytest.raises(TokenizerError, match="11 pieces"):

@@ -32,7 +32,9 @@ SPEC = TokenizerSpec(
 def saved(folder):
     tokenizer = Tokenizer(models.WordLevel(VOCAB, "[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    tokenizer.post_processor = processors.TemplateProcessing(single="[CLS] $A", special_tokens=[("[CLS]", 1)])
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A", special_tokens=[("[CLS]", 1)]
+    )
     for name in ("tokenizer.json", "tokenizer.slow.json"):
         tokenizer.save(str(folder / name))
     return folder
@@ -57,14 +59,23 @@ modes = pytest.mark.parametrize("spec", [None, SPEC], ids=["fast", "slow"])
         pytest.param("a[SEP]", {}, [1, 3, 2, 2], id="a last special token is repeated"),
         pytest.param("a[SEP]", {"suffix_once": True}, [1, 3, 2], id="or not"),
         pytest.param("a", {"suffix_once": True}, [1, 3, 2], id="but is there"),
-        pytest.param("a b c", {"vocab_size": 4}, [1, 3, 0, 0, 2], id="ids beyond the model's are unknown"),
         pytest.param(
-            "A [SEP] B", {"normalizers": [Lowercase(never_lower=["[SEP]"])]}, [1, 3, 2, 4, 2], id="steps first"
+            "a b c", {"vocab_size": 4}, [1, 3, 0, 0, 2], id="ids beyond the model's are unknown"
+        ),
+        pytest.param(
+            "A [SEP] B",
+            {"normalizers": [Lowercase(never_lower=["[SEP]"])]},
+            [1, 3, 2, 4, 2],
+            id="steps first",
         ),
         pytest.param(" \n", {}, [1, 2], id="an empty text"),
         pytest.param("a b", {"special_tokens": []}, [1, 3, 4, 2], id="no special tokens in a text"),
-        pytest.param("a\tb b", {"special_tokens": [WORD]}, [1, 3, 4, 5, 2], id="special between spaces alone"),
-        pytest.param("a \ud800", {}, [1, 3, 0, 2], id="a lone surrogate is a replacement character"),
+        pytest.param(
+            "a\tb b", {"special_tokens": [WORD]}, [1, 3, 4, 5, 2], id="special between spaces alone"
+        ),
+        pytest.param(
+            "a \ud800", {}, [1, 3, 0, 2], id="a lone surrogate is a replacement character"
+        ),
     ],
 )
 def test_a_text_becomes_ids(tmp_path, text, changes, expected):
@@ -78,7 +89,9 @@ def test_a_long_text_keeps_its_special_tokens(tmp_path):
 @pytest.mark.parametrize("in_parallel", [False, True])
 @modes
 def test_the_number_of_texts_does_not_change_their_ids(tmp_path, spec, in_parallel):
-    encode = TextTokenizer(saved(tmp_path), spec=spec, max_length=5, empty_ids=[1], in_parallel=in_parallel)
+    encode = TextTokenizer(
+        saved(tmp_path), spec=spec, max_length=5, empty_ids=[1], in_parallel=in_parallel
+    )
     texts = ["a", "b c", "", "c [SEP] a", "a b c a b c", "b"]
     expected = [one for text in texts for one in ids(encode, [text])]
     for count in range(len(texts) + 1):
@@ -92,7 +105,9 @@ def test_without_a_spec_the_file_decides_all(tmp_path):
 def test_equally_good_cuts_are_decided_by_scores_of_the_file(tmp_path):
     scores = [float(np.float32(-3.1 * 1.07**place)) for place in range(26)]
     pairs = [
-        (one * count, score * count) for one, score in zip(ascii_lowercase, scores, strict=True) for count in (1, 2)
+        (one * count, score * count)
+        for one, score in zip(ascii_lowercase, scores, strict=True)
+        for count in (1, 2)
     ]
     original = Tokenizer(models.Unigram([("<unk>", 0.0), *pairs], 0))
     original.save(str(tmp_path / "tokenizer.json"))
@@ -128,13 +143,17 @@ def test_without_a_maximum_of_the_model_memory_sets_one(tmp_path, spec):
 @modes
 def test_truncated_texts_are_named(tmp_path, spec):
     special = 2 if spec else 1
-    _, is_truncated = tokenizer(tmp_path, spec, max_length=special + 2)(["a", "a b", "a b c", "", "c b a a b"])
+    _, is_truncated = tokenizer(tmp_path, spec, max_length=special + 2)(
+        ["a", "a b", "a b c", "", "c b a a b"]
+    )
     assert is_truncated == [False, False, True, False, True]
 
 
 @modes
 def test_threads_may_tokenise_side_by_side(tmp_path, spec):
-    """The package refuses to change a setting while another thread encodes, so none may change after construction."""
+    """The package refuses to change a setting while another thread encodes, so none may change
+    after construction.
+    """
     encode = tokenizer(tmp_path, spec, max_length=5)
     texts = ["a b c " * length for length in range(50)]
     expected = ids(encode, texts)
@@ -157,14 +176,18 @@ def test_a_tokenizer_that_fails_on_a_text_raises_an_error(tmp_path):
 
 
 def test_a_text_without_ids_counts_as_empty(tmp_path):
-    encode = damaged(tmp_path, post_processor=None, model={"type": "BPE", "vocab": {"a": 3}, "merges": []})
+    encode = damaged(
+        tmp_path, post_processor=None, model={"type": "BPE", "vocab": {"a": 3}, "merges": []}
+    )
     assert ids(encode, ["é", "a"]) == [[1, 2], [3]]
 
 
 def wordpiece():
     pieces = ["[UNK]", *"abc", *(f"##{piece}" for piece in "abc"), "ab", "##ca"]
     vocab = {piece: index for index, piece in enumerate(pieces)}
-    tokenizer = Tokenizer(models.WordPiece(vocab=vocab, unk_token=pieces[0], max_input_chars_per_word=100))
+    tokenizer = Tokenizer(
+        models.WordPiece(vocab=vocab, unk_token=pieces[0], max_input_chars_per_word=100)
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     return tokenizer
 
@@ -208,7 +231,11 @@ def test_more_words_than_are_cached_do_no_harm(word_tokenizer, monkeypatch):
 
 def test_words_end_where_python_says_so():
     tokenizer = wordpiece()
-    assert WordEncoder(tokenizer)("a\x1cb") == plain_ids(tokenizer, "a b") != plain_ids(tokenizer, "a\x1cb")
+    assert (
+        WordEncoder(tokenizer)("a\x1cb")
+        == plain_ids(tokenizer, "a b")
+        != plain_ids(tokenizer, "a\x1cb")
+    )
 
 
 def test_long_words_are_not_cached():
@@ -216,7 +243,9 @@ def test_long_words_are_not_cached():
     fake = SimpleNamespace(
         pre_tokenizer=pre_tokenizers.WhitespaceSplit(),
         model=SimpleNamespace(tokenize=lambda word: encoded.append(word) or []),
-        encode_batch_fast=lambda words, **options: encoded.extend(words) or [SimpleNamespace(ids=[])],
+        encode_batch_fast=lambda words, **options: (
+            encoded.extend(words) or [SimpleNamespace(ids=[])]
+        ),
     )
     encode = WordEncoder(fake)
     encode(f"a {'b' * 33} a {'b' * 33}")

@@ -15,16 +15,36 @@ REFERENCES = "a dog sits on the mat\nthe blue house is red\nit is a dog\n"
 
 @pytest.fixture
 def files(write):
-    return "-c", write("base.txt", BASE), write("other.txt", OTHER), "-r", write("references.txt", REFERENCES)
+    return (
+        "-c",
+        write("base.txt", BASE),
+        write("other.txt", OTHER),
+        "-r",
+        write("references.txt", REFERENCES),
+    )
 
 
 def test_prints_what_python_finds(run, files, tiny_bundle):
-    command = ("compare", "-m", tiny_bundle, *files, "--metric", "bertscore", "bleu", "--resamples", "50")
+    command = (
+        "compare",
+        "-m",
+        tiny_bundle,
+        *files,
+        "--metric",
+        "bertscore",
+        "bleu",
+        "--resamples",
+        "50",
+    )
     result, with_examples = run(*command), run(*command, "--examples", "3")
     texts = {"base": BASE.splitlines(), "other": OTHER.splitlines()}
     with BERTScorer(tiny_bundle, device="cpu") as scorer:
         expected = compare(
-            texts, REFERENCES.splitlines(), scorer=scorer, metrics=["bertscore", "bleu"], num_resamples=50
+            texts,
+            REFERENCES.splitlines(),
+            scorer=scorer,
+            metrics=["bertscore", "bleu"],
+            num_resamples=50,
         )
     assert (result.exit_code, result.stderr) == (
         0,
@@ -47,9 +67,18 @@ def compared(run_json, files):
 
 
 def test_all_pairs_are_listed_and_options_of_metrics_are_in_their_signatures(compared, write):
-    metric = "bleu,tokenize=char,smooth_method=add-k,smooth_value=0.5 chrf,word_order=2,lowercase=true"
+    metric = (
+        "bleu,tokenize=char,smooth_method=add-k,smooth_value=0.5 chrf,word_order=2,lowercase=true"
+    )
     record = compared(
-        "-c", write("third.txt", REFERENCES), "--all-pairs", "--resamples", 20, "--seed", 3, metric=metric
+        "-c",
+        write("third.txt", REFERENCES),
+        "--all-pairs",
+        "--resamples",
+        20,
+        "--seed",
+        3,
+        metric=metric,
     )
     assert "|test:permutation|resamples:20|seed:3|" in record["signature"]
     names = [("base", "other"), ("base", "third"), ("other", "third")]
@@ -60,13 +89,24 @@ def test_all_pairs_are_listed_and_options_of_metrics_are_in_their_signatures(com
 
 
 def test_files_of_runs_are_one_system(run_json, run, write):
-    texts = {"a.1.txt": BASE, "a.2.txt": OTHER, "b.1.txt": OTHER, "b.2.txt": REFERENCES, "ref.txt": REFERENCES}
+    texts = {
+        "a.1.txt": BASE,
+        "a.2.txt": OTHER,
+        "b.1.txt": OTHER,
+        "b.2.txt": REFERENCES,
+        "ref.txt": REFERENCES,
+    }
     *files, ref = (write(name, text) for name, text in texts.items())
     named = [f"{name}={file}" for name, file in zip("aabb", files, strict=True)]
     result = run("compare", "-c", *named, "-r", ref, "--metric", "chrf", "--format", "json")
     record = json.loads(result.stdout)
-    assert [(system["name"], system["metrics"]["chrf"]["runs"]) for system in record["systems"]] == [("a", 2), ("b", 2)]
-    assert f"a is {files[0]} and {files[1]}, b is {files[2]} and {files[3]}; segments by position." in result.stderr
+    assert [
+        (system["name"], system["metrics"]["chrf"]["runs"]) for system in record["systems"]
+    ] == [("a", 2), ("b", 2)]
+    assert (
+        f"a is {files[0]} and {files[1]}, b is {files[2]} and {files[3]}; segments by position."
+        in result.stderr
+    )
     fewer = run_json("compare", "-c", *named[:3], "-r", ref, "--metric", "chrf")
     assert [system["metrics"]["chrf"]["runs"] for system in fewer["systems"]] == [2, 1]
 
@@ -78,12 +118,16 @@ def test_references_of_several_files_are_several_references(compared, write):
 
 
 @pytest.mark.parametrize("names", [["a/out.txt", "b/out.txt"], ["out.v1", "out.v2", "out.v1.txt"]])
-def test_systems_whose_files_or_stems_are_called_alike_are_called_by_their_paths(run_json, write, tmp_path, names):
+def test_systems_whose_files_or_stems_are_called_alike_are_called_by_their_paths(
+    run_json, write, tmp_path, names
+):
     for name, content in zip(names, (BASE, OTHER, REFERENCES), strict=False):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         write(name, content)
     with chdir(tmp_path):
-        systems = run_json("compare", "-c", *names, "-r", write("r.txt", REFERENCES), "--metric", "bleu")["systems"]
+        systems = run_json(
+            "compare", "-c", *names, "-r", write("r.txt", REFERENCES), "--metric", "bleu"
+        )["systems"]
     assert [system["name"] for system in systems] == names
     scores = [system["metrics"]["bleu"]["score"] for system in systems]
     assert scores[2:] == [pytest.approx(100)] * (len(names) - 2)
@@ -103,13 +147,17 @@ def test_a_report_is_written_beside_what_is_printed(run, files, tmp_path):
 def test_a_report_is_written_where_nothing_can_be_printed(run_process, files, tmp_path):
     report = tmp_path / "report.html"
     with Path("/dev/full").open("w") as full:
-        result = run_process("compare", *files, "--metric", "bleu", "--format", "json", "--html", report, stdout=full)
+        result = run_process(
+            "compare", *files, "--metric", "bleu", "--format", "json", "--html", report, stdout=full
+        )
     assert result.returncode == 2
     assert report.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
 def test_a_report_that_cannot_be_written_or_replaces_an_input_is_refused(refused, files, tmp_path):
-    stderr = refused("compare", *files, "-m", "not-there", "--html", tmp_path / "absent" / "report.html")
+    stderr = refused(
+        "compare", *files, "-m", "not-there", "--html", tmp_path / "absent" / "report.html"
+    )
     assert "report.html" in stderr  # before the model is looked for
     assert "--html" in refused("compare", *files, "--metric", "bleu", "--html", files[2])
     assert files[2].read_text() == OTHER
@@ -129,7 +177,9 @@ def test_wrong_options_are_refused(refused, files, options, message):
 
 
 def test_documents_are_read_a_name_per_line(compared, refused, files, write):
-    names = write("documents.txt", "".join(f"doc-{line % 2}\n" for line in range(REFERENCES.count("\n"))))
+    names = write(
+        "documents.txt", "".join(f"doc-{line % 2}\n" for line in range(REFERENCES.count("\n")))
+    )
     record = compared("--documents", names, "--margin", 5)
     assert record["num_documents"] == 2
     assert "Tested on 2 documents, which tell as much as 1.8 of one size." in record["warnings"][0]
@@ -142,14 +192,23 @@ def test_documents_are_read_a_name_per_line(compared, refused, files, write):
     by_column = compared("--documents", write("base.tsv", table), "--margin", 5)
     assert by_column["systems"] == record["systems"]
     assert "no column 'document'" in refused(
-        "compare", *files, "--metric", "bleu", "--documents", write("other.tsv", "reference\n" + REFERENCES)
+        "compare",
+        *files,
+        "--metric",
+        "bleu",
+        "--documents",
+        write("other.tsv", "reference\n" + REFERENCES),
     )
 
 
 def outputs(new, number=40):
-    """Return the lines of a table of three systems, whose newest has the same output in all rows."""
+    """Return the lines of a table of three systems, whose newest has the same output in all
+    rows.
+    """
     rows = [(row, f"a dog sits on the mat {row}") for row in range(number)]
-    return ["id,reference,old,mid,new,note,"] + [f"{row},{text},{text},{text},{new},," for row, text in rows]
+    return ["id,reference,old,mid,new,note,"] + [
+        f"{row},{text},{text},{text},{new},," for row, text in rows
+    ]
 
 
 @pytest.mark.parametrize("new", ["", "None", "nan", "42"])
@@ -157,7 +216,9 @@ def test_a_system_that_failed_in_every_row_is_compared(run, refused, write, new)
     wide, long = outputs(new), ["id,system,candidate,reference"]
     for line in wide[1:]:
         row, reference, *texts = line.split(",")[:5]
-        long += [f"{row},{name},{text},{reference}" for name, text in zip("ABC", texts, strict=True)]
+        long += [
+            f"{row},{name},{text},{reference}" for name, text in zip("ABC", texts, strict=True)
+        ]
     stderr = refused("compare", "-c", write("outputs.csv", "\n".join(wide)), "--metric", "chrf")
     assert "has the columns old, mid, new, note, '', beside id, reference" in stderr
     for lines, named in ((wide, ("--systems", "old", "mid", "new")), (long, ("--baseline", "A"))):
@@ -172,30 +233,50 @@ def test_a_text_may_look_like_a_number(run, refused, write):
     lines[9] = lines[9].replace("the cat", "2023")
     options = ("--metric", "chrf", "--examples", 0, "--systems", "old", "mid", "new")
     result = run("compare", "-c", write("outputs.csv", "\n".join(lines)), *options)
-    assert "systems old, mid, new; reference reference; segments by id; ignored note, ''." in result.stderr
+    assert (
+        "systems old, mid, new; reference reference; segments by id; ignored note, ''."
+        in result.stderr
+    )
     names, *rows = (line.split(",") for line in lines)
     records = [dict(zip(names, row, strict=True)) for row in rows]
-    assert run("compare", "-c", write("outputs.jsonl", "\n".join(map(json.dumps, records))), *options).stdout == (
-        result.stdout
-    )
+    assert run(
+        "compare", "-c", write("outputs.jsonl", "\n".join(map(json.dumps, records))), *options
+    ).stdout == (result.stdout)
     records[8]["new"] = 2023
     mixed = write("outputs.jsonl", "\n".join(map(json.dumps, records)))
-    assert "line 9: the column 'new' holds a number; expected a text" in refused("compare", "-c", mixed, *options)
+    assert "line 9: the column 'new' holds a number; expected a text" in refused(
+        "compare", "-c", mixed, *options
+    )
 
 
 def test_a_null_is_no_text(refused, write):
     nulls = [{"id": row, "reference": "a", "old": "a", "mid": "b", "new": None} for row in range(3)]
     table = write("outputs.jsonl", "\n".join(map(json.dumps, nulls)))
-    assert "the column 'new' holds null" in refused("compare", "-c", table, "--systems", "all", "--metric", "chrf")
+    assert "the column 'new' holds null" in refused(
+        "compare", "-c", table, "--systems", "all", "--metric", "chrf"
+    )
 
 
 class TestGivenScores:
-    WIDE = "segment\tbase\tother\tnote\n" + "".join(f"{n}\t0.{n % 7}\t0.{n % 7 + 1}\tgood\n" for n in range(30))
+    WIDE = "segment\tbase\tother\tnote\n" + "".join(
+        f"{n}\t0.{n % 7}\t0.{n % 7 + 1}\tgood\n" for n in range(30)
+    )
 
     def test_beside_our_own(self, run, tiny_bundle, write):
-        files = [write(name, f"{text}\n" * 30) for name, text in (("base.txt", "a dog"), ("other.txt", "the cat"))]
+        files = [
+            write(name, f"{text}\n" * 30)
+            for name, text in (("base.txt", "a dog"), ("other.txt", "the cat"))
+        ]
         table = write("comet.tsv", self.WIDE)
-        arguments = ("compare", "-m", tiny_bundle, "-r", write("r.txt", "the cat sat\n" * 30), "-c", *files)
+        arguments = (
+            "compare",
+            "-m",
+            tiny_bundle,
+            "-r",
+            write("r.txt", "the cat sat\n" * 30),
+            "-c",
+            *files,
+        )
         result = run(*arguments, "--scores", table, "--metric", "BERTScore", "--examples", 0)
         assert result.exit_code == 0
         assert re.search(r"^comet\nother +\S+ +\+0\.1000 ", result.stdout, re.MULTILINE)
@@ -209,16 +290,24 @@ class TestGivenScores:
         table = write("judge.csv", self.GROUPED)
         rows = [line.split(",") for line in self.GROUPED.splitlines()[1:]]
         named = ("--systems", "base", "worse", "--by", "domain")
-        assert "group domain; segments by segment." in run("compare", "--scores", table, *named).stderr
-        names = write("domains.csv", "id,domain,document\n" + "".join(f"{row[0]},{row[1]},d{row[0]}\n" for row in rows))
+        assert (
+            "group domain; segments by segment." in run("compare", "--scores", table, *named).stderr
+        )
+        names = write(
+            "domains.csv",
+            "id,domain,document\n" + "".join(f"{row[0]},{row[1]},d{row[0]}\n" for row in rows),
+        )
         plain = write(
-            "plain.csv", "\n".join(",".join([row[0], *row[2:]]) for row in [["id", "", "base", "worse"], *rows])
+            "plain.csv",
+            "\n".join(",".join([row[0], *row[2:]]) for row in [["id", "", "base", "worse"], *rows]),
         )
         found = run_json("compare", "--scores", plain, "--documents", names, *named)
         assert [group["num_segments"] for group in found["groups"]["plain"]] == [60, 30, 90]
 
     @pytest.mark.parametrize("blank", ["", " "])
-    def test_a_row_without_a_group_is_missing_in_every_format(self, run_json, refused, write, blank):
+    def test_a_row_without_a_group_is_missing_in_every_format(
+        self, run_json, refused, write, blank
+    ):
         names, *rows = (line.split(",") for line in self.GROUPED.splitlines())
         rows[7][1] = blank
         records = [dict(zip(names, row, strict=True)) for row in rows]
@@ -227,7 +316,10 @@ class TestGivenScores:
         by_json = write("judge.jsonl", "\n".join(map(json.dumps, records)))
         named = ("--systems", "base", "worse", "--by", "domain")
         assert "line 9: the column 'domain' holds" in refused("compare", "--scores", by_csv, *named)
-        found = [run_json("compare", "--scores", table, *named, "--missing", "drop") for table in (by_csv, by_json)]
+        found = [
+            run_json("compare", "--scores", table, *named, "--missing", "drop")
+            for table in (by_csv, by_json)
+        ]
         assert [group["num_segments"] for group in found[0]["groups"]["judge"]] == [59, 30, 89]
         assert (found[0]["groups"], found[0]["dropped"]) == (found[1]["groups"], ["7"])
 
@@ -245,9 +337,14 @@ class TestGivenScores:
     def test_tables_and_sentences_fit_the_terminal(self, run, write, monkeypatch):
         monkeypatch.setenv("COLUMNS", "80")
         names = [f"a-system-with-a-rather-long-name-{row}" for row in range(12)]
-        rows = ["\t".join(str((n * (row + 3)) % 11 + row / 4 + 0.3) for row in range(12)) for n in range(60)]
+        rows = [
+            "\t".join(str((n * (row + 3)) % 11 + row / 4 + 0.3) for row in range(12))
+            for n in range(60)
+        ]
         table = write("judge.tsv", "\n".join(["\t".join(names), *rows]))
-        text = run("compare", "--scores", table, "--systems", "all", "--all-pairs", "--resamples", 2000).stdout
+        text = run(
+            "compare", "--scores", table, "--systems", "all", "--all-pairs", "--resamples", 2000
+        ).stdout
         lines = text.splitlines()
         assert max(map(len, lines)) <= 80
         assert len(lines) < 110
@@ -255,5 +352,9 @@ class TestGivenScores:
 
     def test_options_without_what_they_need_are_refused(self, refused, write):
         assert "--scores" in refused("compare")
-        assert "--lower-better" in refused("compare", "-c", "a", "b", "-r", "c", "-m", "x", "--lower-better", "y")
-        assert "--ref" in refused("compare", "--scores", write("a.tsv", self.WIDE), "--metric", "bleu")
+        assert "--lower-better" in refused(
+            "compare", "-c", "a", "b", "-r", "c", "-m", "x", "--lower-better", "y"
+        )
+        assert "--ref" in refused(
+            "compare", "--scores", write("a.tsv", self.WIDE), "--metric", "bleu"
+        )

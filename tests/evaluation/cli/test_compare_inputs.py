@@ -1,4 +1,5 @@
-"""What `compare` takes at the shell: the right comparison, by numpy and scipy on the same numbers, or a line of advice.
+"""What `compare` takes at the shell: the right comparison, by numpy and scipy on the same numbers,
+or a line of advice.
 
 Nothing that was not named is a system, or the baseline.
 """
@@ -48,25 +49,41 @@ def long(*, names=("system", "segment", "score"), systems="ABC", extra=None):
 
 def of_system(name, **extra):
     """Return a table of one system with two metrics, as ragas writes it."""
-    return table({"id": IDS, **TEXTS, "faithfulness": FIRST[name], "relevancy": SECOND[name], **extra})
+    return table(
+        {"id": IDS, **TEXTS, "faithfulness": FIRST[name], "relevancy": SECOND[name], **extra}
+    )
 
 
 def indexed(name, order):
-    """Return a table of one system with two metrics, and the index of pandas in its first column."""
+    """Return a table of one system with two metrics, and the index of pandas in its first
+    column.
+    """
     columns = {"": range(NUMBER), "faithfulness": FIRST[name], "relevancy": SECOND[name]}
     return table(columns, order=order)
 
 
 def comet(names, key="COMET"):
     rows = {
-        f"out/{name}.txt": [{"src": "s", "mt": "m", "ref": "r", key: score} for score in FIRST[name]] for name in names
+        f"out/{name}.txt": [
+            {"src": "s", "mt": "m", "ref": "r", key: score} for score in FIRST[name]
+        ]
+        for name in names
     }
     return json.dumps(rows, indent=4)
 
 
 def printed(names, noise=""):
-    lines = [f"out/{name}.txt\tSegment {row}\tscore: {FIRST[name][row]:.4f}" for row in range(NUMBER) for name in names]
-    return "\n".join([noise] * bool(noise) + lines + [f"out/{name}.txt\tscore: 0.5000" for name in names]) + "\n"
+    lines = [
+        f"out/{name}.txt\tSegment {row}\tscore: {FIRST[name][row]:.4f}"
+        for row in range(NUMBER)
+        for name in names
+    ]
+    return (
+        "\n".join(
+            [noise] * bool(noise) + lines + [f"out/{name}.txt\tscore: 0.5000" for name in names]
+        )
+        + "\n"
+    )
 
 
 @dataclass
@@ -86,13 +103,27 @@ def ab(scores=FIRST, names="AB"):
 WIDE = table({"id": IDS, **FIRST})
 GAP = WIDE.replace(f"q8,{FIRST['A'][7]}", "q8,")
 RICH = table(
-    {"id": IDS, **TEXTS, "latency_ms": range(NUMBER), "A": FIRST["A"], "title": FIRST["B"], "year": FIRST["C"]}
+    {
+        "id": IDS,
+        **TEXTS,
+        "latency_ms": range(NUMBER),
+        "A": FIRST["A"],
+        "title": FIRST["B"],
+        "year": FIRST["C"],
+    }
 )
 MEAN = {name: np.mean([FIRST[name], SECOND[name]], axis=0).tolist() for name in "ABC"}
 BOTH = {"faithfulness": ab(), "relevancy": ab(SECOND)}
 MINE = {"precision": FIRST, "recall": SECOND, "f1": MEAN}
-LONG = {"model": ["A"] * 30 + ["B"] * 30, "id": IDS * 2, "x": FIRST["A"] + FIRST["B"], "y": SECOND["A"] + SECOND["B"]}
-NO_HEADER = "--scores s.csv --input-format csv,header=no,delimiter=; --columns segment=1 --systems 3 2"
+LONG = {
+    "model": ["A"] * 30 + ["B"] * 30,
+    "id": IDS * 2,
+    "x": FIRST["A"] + FIRST["B"],
+    "y": SECOND["A"] + SECOND["B"],
+}
+NO_HEADER = (
+    "--scores s.csv --input-format csv,header=no,delimiter=; --columns segment=1 --systems 3 2"
+)
 
 CASES = {
     # a wide table
@@ -102,15 +133,21 @@ CASES = {
         BOTH,
         ("segments by the column without a name",),
     ),
-    "wide, named": Case({"s.csv": WIDE}, "--scores s.csv --systems A B", {"s": ab()}, ("ignored C", "baseline is A")),
-    "wide, one named": Case({"s.csv": WIDE}, "--scores s.csv --systems A --margin 1", said=("two systems, and A",)),
+    "wide, named": Case(
+        {"s.csv": WIDE}, "--scores s.csv --systems A B", {"s": ab()}, ("ignored C", "baseline is A")
+    ),
+    "wide, one named": Case(
+        {"s.csv": WIDE}, "--scores s.csv --systems A --margin 1", said=("two systems, and A",)
+    ),
     "texts and sizes beside, named": Case(
         {"s.csv": RICH},
         "--scores s.csv --systems title A year",
         {"s": {"title": FIRST["B"], "A": FIRST["A"], "year": FIRST["C"]}},
         ("ignored question, answer, latency_ms", "Higher is taken as better: s."),
     ),
-    "texts and sizes beside, all": Case({"s.csv": RICH}, "--scores s.csv --systems all", said=("'question' holds",)),
+    "texts and sizes beside, all": Case(
+        {"s.csv": RICH}, "--scores s.csv --systems all", said=("'question' holds",)
+    ),
     "scores of one system that are not available": Case(
         {"s.csv": table({"id": IDS, **FIRST, "D": ["NA"] * NUMBER})},
         "--scores s.csv --systems A D",
@@ -143,7 +180,10 @@ CASES = {
     ),
     # a row for each system and segment
     "long": Case(
-        {"s.csv": long()}, "--scores s.csv", {"score": FIRST}, ("systems A, B, C; system system; score score",)
+        {"s.csv": long()},
+        "--scores s.csv",
+        {"score": FIRST},
+        ("systems A, B, C; system system; score score",),
     ),
     "long, other names": Case(
         {"s.csv": long(names=("model", "item", "output"))},
@@ -175,7 +215,9 @@ CASES = {
         "--scores AB.csv BC.csv",
         said=("AB.csv and BC.csv have scores of m for B",),
     ),
-    "long without a system": Case({"s.csv": long()}, "--scores s.csv --systems A D", said=("lacks the system 'D'",)),
+    "long without a system": Case(
+        {"s.csv": long()}, "--scores s.csv --systems A D", said=("lacks the system 'D'",)
+    ),
     "long without ids": Case(
         {"s.csv": table({"system": "AB", "score": [1, 2]})},
         "--scores s.csv",
@@ -186,7 +228,10 @@ CASES = {
         {"A.csv": of_system("A"), "B.csv": of_system("B")},
         "--scores A.csv B.csv",
         BOTH,
-        ("A is A.csv, B is B.csv; score faithfulness+relevancy; segments by id; ignored question, answer",),
+        (
+            "A is A.csv, B is B.csv; score faithfulness+relevancy; segments by id; ignored "
+            "question, answer",
+        ),
     ),
     "a file for each system, named": Case(
         {"1.csv": of_system("A"), "2.csv": of_system("B")},
@@ -205,7 +250,10 @@ CASES = {
         ("A is 1.csv and 2.csv, B is 3.csv and 4.csv",),
     ),
     "other columns": Case(
-        {"A.csv": table({"id": IDS, "x": FIRST["A"]}), "B.csv": table({"id": IDS, "y": FIRST["B"]})},
+        {
+            "A.csv": table({"id": IDS, "x": FIRST["A"]}),
+            "B.csv": table({"id": IDS, "y": FIRST["B"]}),
+        },
         "--scores A.csv B.csv",
         said=("A.csv: there is no column 'y', only 'id', 'x'. Add it", "--columns score=NAME"),
     ),
@@ -237,7 +285,9 @@ CASES = {
         {metric: ab(scores) for metric, scores in MINE.items()},
         ("best_reference",),
     ),
-    "the same file twice": Case({"A.csv": of_system("A")}, "--scores A=A.csv B=A.csv", said=("given twice",)),
+    "the same file twice": Case(
+        {"A.csv": of_system("A")}, "--scores A=A.csv B=A.csv", said=("given twice",)
+    ),
     # files of metrics
     "a number a line": Case(
         {f"{name}.txt": "".join(f"{score}\n" for score in FIRST[name]) for name in "AB"},
@@ -251,29 +301,46 @@ CASES = {
         said=("30 rows", "29 rows", "no partner"),
     ),
     "a word among numbers": Case(
-        {"A.txt": ".5\nhm\n", "B.txt": ".5\n.6\n"}, "--scores A.txt B.txt", said=("A.txt, line 2", "'hm'")
+        {"A.txt": ".5\nhm\n", "B.txt": ".5\n.6\n"},
+        "--scores A.txt B.txt",
+        said=("A.txt, line 2", "'hm'"),
     ),
     "WMT": Case(
-        {"comet-refA.seg.score": "".join(f"{name}\t{score}\n" for name in "BA" for score in FIRST[name])},
+        {
+            "comet-refA.seg.score": "".join(
+                f"{name}\t{score}\n" for name in "BA" for score in FIRST[name]
+            )
+        },
         "--scores comet-refA.seg.score",
         {"comet-refA": ab(names="BA")},
     ),
-    "COMET in JSON": Case({"c.json": comet("AB")}, "--scores c.json", {"COMET": ab()}, ("systems A, B",)),
-    "COMET in JSON, another key": Case({"c.json": comet("AB", "score")}, "--scores c.json", {"score": ab()}),
+    "COMET in JSON": Case(
+        {"c.json": comet("AB")}, "--scores c.json", {"COMET": ab()}, ("systems A, B",)
+    ),
+    "COMET in JSON, another key": Case(
+        {"c.json": comet("AB", "score")}, "--scores c.json", {"score": ab()}
+    ),
     "COMET in JSON for each system": Case(
         {"a.json": comet("A"), "b.json": comet("B")}, "--scores a.json b.json", {"COMET": ab()}
     ),
     "COMET with names": Case(
         {"1.json": comet("A"), "2.json": comet("A").replace("0.", "0.0")},
         "--scores new=2.json old=1.json",
-        {"COMET": {"new": [float(str(one).replace("0.", "0.0")) for one in FIRST["A"]], "old": FIRST["A"]}},
+        {
+            "COMET": {
+                "new": [float(str(one).replace("0.", "0.0")) for one in FIRST["A"]],
+                "old": FIRST["A"],
+            }
+        },
     ),
     "numbers without a header": Case(
         {"A.csv": ".5\n.6\n", "B.csv": ".4\n.3\n"}, "--scores A.csv B.csv", said=("header=no",)
     ),
     "no ids, in another order": Case(
         {
-            f"{name}.csv": table({"prompt": [*TEXTS["answer"][1:], "text 1 answer"], "f": FIRST[name]}, order=order)
+            f"{name}.csv": table(
+                {"prompt": [*TEXTS["answer"][1:], "text 1 answer"], "f": FIRST[name]}, order=order
+            )
             for name, order in (("A", None), ("B", ORDER))
         },
         "--scores A.csv B.csv --fail-if-worse",
@@ -287,12 +354,18 @@ CASES = {
         {"a.log": printed("A"), "b.log": printed("B")}, "--scores a.log b.log", {"COMET": ab()}
     ),
     "COMET among other lines": Case(
-        {"c.txt": printed("AB", "Global seed set to 12")}, "--scores c.txt", said=("c.txt, line 1", "grep")
+        {"c.txt": printed("AB", "Global seed set to 12")},
+        "--scores c.txt",
+        said=("c.txt, line 1", "grep"),
     ),
     "MetricX": Case(
         {
             f"{name}.jsonl": json_lines(
-                {"hypothesis": TEXTS["answer"], "reference": TEXTS["question"], "prediction": FIRST[name]}
+                {
+                    "hypothesis": TEXTS["answer"],
+                    "reference": TEXTS["question"],
+                    "prediction": FIRST[name],
+                }
             )
             for name in "AB"
         },
@@ -315,7 +388,9 @@ def p_of(first, second):
     few = differences[differences != 0]
     if not len(few):
         return 1.0
-    return permutation_test((few,), np.mean, permutation_type="samples", n_resamples=np.inf, vectorized=True).pvalue
+    return permutation_test(
+        (few,), np.mean, permutation_type="samples", n_resamples=np.inf, vectorized=True
+    ).pvalue
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -341,7 +416,9 @@ def test_files_of_scores(run, tmp_path, monkeypatch, name):
             [np.mean(one) for one in scores.values()]
         )
         for other, system in zip(others, [*systems.values()][1:], strict=True):
-            assert system["delta"] == pytest.approx(np.mean(np.float64(other) - np.float64(baseline)))
+            assert system["delta"] == pytest.approx(
+                np.mean(np.float64(other) - np.float64(baseline))
+            )
             if np.sum(np.float64(other) != np.float64(baseline)) <= 12:
                 assert system["p"] == pytest.approx(p_of(baseline, other))
 
@@ -352,9 +429,14 @@ OUTPUTS = {
     for name, step in (("A", 2), ("B", 3))
 }
 CELLS = [(name, IDS[row], OUTPUTS[name][row], GOLD[row]) for name in "AB" for row in range(NUMBER)]
-LONG_TEXTS = dict(zip(("model", "qid", "output", "gold"), map(list, zip(*CELLS, strict=True)), strict=True))
+LONG_TEXTS = dict(
+    zip(("model", "qid", "output", "gold"), map(list, zip(*CELLS, strict=True)), strict=True)
+)
 WIDE_TEXTS = {"qid": IDS, "question": TEXTS["question"], "gold": GOLD, **OUTPUTS}
-LINES = {name: "".join(f"{text}\n" for text in texts) for name, texts in (OUTPUTS | {"ref": GOLD}).items()}
+LINES = {
+    name: "".join(f"{text}\n" for text in texts)
+    for name, texts in (OUTPUTS | {"ref": GOLD}).items()
+}
 TABLES = {
     name: table({"id": IDS, "candidate": texts}, order=order)
     for (name, texts), order in zip(OUTPUTS.items(), (ORDER, ORDER[::-1]), strict=True)
@@ -368,7 +450,9 @@ TEXT_CASES = {
         ("A is A.txt, B is B.txt",),
     ),
     "lines with names": Case(
-        {f"{name}.x.txt": text for name, text in LINES.items()}, "-c A=A.x.txt B=B.x.txt -r ref.x.txt", OUTPUTS
+        {f"{name}.x.txt": text for name, text in LINES.items()},
+        "-c A=A.x.txt B=B.x.txt -r ref.x.txt",
+        OUTPUTS,
     ),
     "tables, shuffled": Case(
         TABLES_AS_FILES | {"r.csv": table({"id": IDS, "reference": GOLD, "reference2": GOLD})},
@@ -395,7 +479,9 @@ TEXT_CASES = {
     ),
     "two usual names": Case(
         {
-            "o.csv": table({"id": IDS, "prediction": OUTPUTS["A"], "output": OUTPUTS["B"], "reference": GOLD}),
+            "o.csv": table(
+                {"id": IDS, "prediction": OUTPUTS["A"], "output": OUTPUTS["B"], "reference": GOLD}
+            ),
             **TABLES_AS_FILES,
         },
         "-c A.csv o.csv -r o.csv",
@@ -404,10 +490,16 @@ TEXT_CASES = {
     "wide, unnamed": Case(
         {"o.csv": table(WIDE_TEXTS)},
         "-c o.csv --columns reference=gold segment=qid",
-        said=("question, A, B, beside qid, gold", "--systems A B …", "--columns reference=reference reference=NAME"),
+        said=(
+            "question, A, B, beside qid, gold",
+            "--systems A B …",
+            "--columns reference=reference reference=NAME",
+        ),
     ),
     "wide, named": Case(
-        {"o.csv": table(WIDE_TEXTS)}, "-c o.csv --columns reference=gold segment=qid --systems A B", OUTPUTS
+        {"o.csv": table(WIDE_TEXTS)},
+        "-c o.csv --columns reference=gold segment=qid --systems A B",
+        OUTPUTS,
     ),
     "wide, a reference in the way": Case(
         {"o.csv": table(WIDE_TEXTS)},
@@ -435,15 +527,21 @@ def test_files_of_texts(run, tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     for file, content in case.files.items():
         (tmp_path / file).write_text(content, encoding="utf-8")
-    result = run("compare", *case.options.split(), "--metric", "chrf", "--format", "json", "--resamples", 20)
+    result = run(
+        "compare", *case.options.split(), "--metric", "chrf", "--format", "json", "--resamples", 20
+    )
     for words in case.said:
         assert words in result.stderr
     if not case.metrics:
         assert result.exit_code == 2
         return
     record = json.loads(result.stdout)
-    expected = {name: sacrebleu.corpus_chrf(texts, [GOLD]).score for name, texts in case.metrics.items()}
-    assert {one["name"]: one["metrics"]["chrf"]["score"] for one in record["systems"]} == pytest.approx(expected)
+    expected = {
+        name: sacrebleu.corpus_chrf(texts, [GOLD]).score for name, texts in case.metrics.items()
+    }
+    assert {
+        one["name"]: one["metrics"]["chrf"]["score"] for one in record["systems"]
+    } == pytest.approx(expected)
     assert record["inputs"][-1] == "The baseline is A."
 
 
@@ -505,9 +603,19 @@ def test_documents_of_a_given_table_are_used(run, tmp_path, monkeypatch, door, c
 
 def test_a_constant_or_a_system_is_no_document(run_json, write):
     scores = table({"id": IDS, "document": ["d"] * NUMBER, **FIRST})
-    assert run_json("compare", "--scores", write("s.csv", scores), "--systems", "A", "B")["num_documents"] is None
+    assert (
+        run_json("compare", "--scores", write("s.csv", scores), "--systems", "A", "B")[
+            "num_documents"
+        ]
+        is None
+    )
     scores = table({"id": IDS, "doc": FIRST["A"], "B": FIRST["B"]})
-    assert run_json("compare", "--scores", write("s.csv", scores), "--systems", "doc", "B")["num_documents"] is None
+    assert (
+        run_json("compare", "--scores", write("s.csv", scores), "--systems", "doc", "B")[
+            "num_documents"
+        ]
+        is None
+    )
 
 
 # Columns of tables of systems that are metrics, and that are none.
@@ -555,7 +663,9 @@ def test_a_constant_or_a_counter_is_no_metric_unless_named(run, tmp_path, monkey
     assert [*json.loads(named.stdout)["signatures"]] == [name]
 
 
-def test_nested_values_are_ignored_by_name_and_named_where_nothing_else_is_left(run, run_json, refused, write):
+def test_nested_values_are_ignored_by_name_and_named_where_nothing_else_is_left(
+    run, run_json, refused, write
+):
     stats = [[{"name": {"name": "exact_match"}, "mean": 1.0}]] * NUMBER
     items = {"instance_id": IDS, "train_trial_index": [0] * NUMBER, "stats": stats}
     files = [write(name, json_lines(items)) for name in ("a.jsonl", "b.jsonl")]
@@ -570,7 +680,9 @@ def test_nested_values_are_ignored_by_name_and_named_where_nothing_else_is_left(
 
 @pytest.mark.parametrize("option", ["--higher-better", "--lower-better"])
 @pytest.mark.parametrize("column", ["score", "points"])
-def test_a_metric_has_one_name_in_files_of_systems_and_in_a_long_table(run_json, write, option, column):
+def test_a_metric_has_one_name_in_files_of_systems_and_in_a_long_table(
+    run_json, write, option, column
+):
     columns = () if column == "score" else ("--columns", f"score={column}")
     files = [write(f"{name}.csv", table({"id": IDS, column: FIRST[name]})) for name in "AB"]
     together = write("s.csv", long(names=("system", "id", column), systems="AB"))
@@ -582,6 +694,15 @@ def test_a_metric_has_one_name_in_files_of_systems_and_in_a_long_table(run_json,
 def test_one_table_of_one_system_is_as_one_text(run_json, write):
     pairs = write("pairs.csv", table({"candidate": OUTPUTS["A"], "reference": GOLD}))
     options = ("--metric", "chrf")
-    by_text = run_json("compare", "-c", write("pairs.txt", LINES["A"]), "-r", write("r.txt", LINES["ref"]), *options)
+    by_text = run_json(
+        "compare",
+        "-c",
+        write("pairs.txt", LINES["A"]),
+        "-r",
+        write("r.txt", LINES["ref"]),
+        *options,
+    )
     for references in ([], ["-r", pairs]):
-        assert run_json("compare", "-c", pairs, *references, *options)["systems"] == by_text["systems"]
+        assert (
+            run_json("compare", "-c", pairs, *references, *options)["systems"] == by_text["systems"]
+        )

@@ -1,4 +1,6 @@
-"""`compare --fail-if-worse` fails when it must: with 1, or with 2 where it cannot judge; and passes when it must."""
+"""`compare --fail-if-worse` fails when it must: with 1, or with 2 where it cannot judge; and passes
+when it must.
+"""
 
 import json
 from dataclasses import dataclass
@@ -24,7 +26,9 @@ GAPS = np.where(ROWS % 6 == 1, np.nan, LIKE)
 
 def table(columns, rows=ROWS):
     lines = [[*columns], *([[*values][row] for values in columns.values()] for row in rows)]
-    return "".join(",".join("" if cell != cell else str(cell) for cell in line) + "\n" for line in lines)
+    return "".join(
+        ",".join("" if cell != cell else str(cell) for cell in line) + "\n" for line in lines
+    )
 
 
 def wide(new, old=OLD, rows=ROWS, **more):
@@ -32,16 +36,28 @@ def wide(new, old=OLD, rows=ROWS, **more):
 
 
 def each(new, old=OLD, rows=ROWS, name="score"):
-    return {"old.csv": table({"id": ROWS, name: old}), "new.csv": table({"id": ROWS, name: new}, rows)}
+    return {
+        "old.csv": table({"id": ROWS, name: old}),
+        "new.csv": table({"id": ROWS, name: new}, rows),
+    }
 
 
 def long(new, old=OLD, names=("old", "new"), more=None):
-    columns = {"system": [name for name in names for _ in ROWS], "id": [*ROWS] * 2, "score": [*old, *new]}
+    columns = {
+        "system": [name for name in names for _ in ROWS],
+        "id": [*ROWS] * 2,
+        "score": [*old, *new],
+    }
     return {"s.csv": table(columns | (more or {}), range(2 * NUMBER))}
 
 
 def runs(new):
-    columns = {"id": [*ROWS] * 2, "run": [1] * NUMBER + [2] * NUMBER, "old": [*OLD] * 2, "new": [*LIKE, *new]}
+    columns = {
+        "id": [*ROWS] * 2,
+        "run": [1] * NUMBER + [2] * NUMBER,
+        "old": [*OLD] * 2,
+        "new": [*LIKE, *new],
+    }
     return {"s.csv": table(columns, range(2 * NUMBER))}
 
 
@@ -51,14 +67,23 @@ def lm_eval(new, old=-20 * OLD, metric="perplexity", *, results=True, values=Non
     for name, scores in (("old", old), ("new", new)):
         date = f"2026-11-27T00-00-0{len(logs)}.0"
         lines = [
-            {"doc_id": row, "doc_hash": f"h{row}", "resps": [], "filter": "none", "metrics": [metric], metric: score}
+            {
+                "doc_id": row,
+                "doc_hash": f"h{row}",
+                "resps": [],
+                "filter": "none",
+                "metrics": [metric],
+                metric: score,
+            }
             for row, score in enumerate(map(float, scores))
         ]
         logs[f"samples_t_{date}.jsonl" if results else f"{name}.jsonl"] = "".join(
             f"{json.dumps(one)}\n" for one in lines
         )
         mean = float(np.mean(scores))
-        of_all = values[name] if values else float(np.exp(-mean)) if metric == "perplexity" else mean
+        of_all = (
+            values[name] if values else float(np.exp(-mean)) if metric == "perplexity" else mean
+        )
         record = {
             "model_name": name,
             "results": {"t": {f"{metric},none": of_all}},
@@ -82,7 +107,12 @@ def inspect(new, old=BINARY, *, is_grade=True, without=()):
             }
             for row, score in enumerate(scores)
         ]
-        record = {"version": 2, "status": "success", "eval": {"model": name, "task": "t"}, "samples": samples}
+        record = {
+            "version": 2,
+            "status": "success",
+            "eval": {"model": name, "task": "t"},
+            "samples": samples,
+        }
         logs[f"{name}.json"] = json.dumps(record)
     return logs
 
@@ -129,7 +159,11 @@ GATES = {
     "worse in one of two metrics": fails(
         {
             f"{name}.csv": table(
-                {"id": ROWS, "x": LIKE if name == "new" else OLD, "y": WORSE if name == "new" else OLD}
+                {
+                    "id": ROWS,
+                    "x": LIKE if name == "new" else OLD,
+                    "y": WORSE if name == "new" else OLD,
+                }
             )
             for name in ("old", "new")
         },
@@ -139,20 +173,28 @@ GATES = {
     "worse, the third of three": fails(
         THREE, "--scores s.csv --systems old new third --higher-better s", "third is worse"
     ),
-    "worse by a metric whose lower scores are better": fails(wide(1 - WORSE, ERRORS), f"{WIDE} --lower-better s"),
+    "worse by a metric whose lower scores are better": fails(
+        wide(1 - WORSE, ERRORS), f"{WIDE} --lower-better s"
+    ),
     "worse, 0 and 1": fails(wide(LOSSES, BINARY)),
     "worse, few swaps, exact": fails(wide(LOSSES, BINARY), f"{KNOWN} --resamples 19"),
     "worse, 6 segments": fails(FEW[6]),
     "worse, 12 segments": fails(FEW[12]),
     "worse, all ties but 8": fails(wide(np.where(ROWS < 8, OLD - 0.1, OLD))),
-    "worse, one value very large": fails(wide(np.where(ROWS == 9, 5e13, WORSE), np.where(ROWS == 9, 5e13, OLD))),
+    "worse, one value very large": fails(
+        wide(np.where(ROWS == 9, 5e13, WORSE), np.where(ROWS == 9, 5e13, OLD))
+    ),
     "worse by runs": fails(runs(WORSE - 0.1)),
     "worse, scores of the baseline missing": fails(wide(WORSE, GAPS), f"{KNOWN} --missing drop"),
     "worse in a group": fails(
-        wide(FIRST_WORSE, group=HALVES), f"{KNOWN} --by group", "Failed: s, news: new is worse than old: -0.0"
+        wide(FIRST_WORSE, group=HALVES),
+        f"{KNOWN} --by group",
+        "Failed: s, news: new is worse than old: -0.0",
     ),
     "worse in a group, lower is better": fails(
-        wide(1 - FIRST_WORSE, ERRORS, group=HALVES), f"{WIDE} --lower-better s --by group", "s, news"
+        wide(1 - FIRST_WORSE, ERRORS, group=HALVES),
+        f"{WIDE} --lower-better s --by group",
+        "s, news",
     ),
     "worse in a group, with a margin": fails(
         wide(FIRST_WORSE, group=HALVES), f"{KNOWN} --by group --margin 0.04 --worst 0", "s, news"
@@ -160,13 +202,23 @@ GATES = {
     "worse in a group of long tables": fails(
         long(FIRST_WORSE, more={"group": HALVES * 2}), f"{LONG} --by group", "score, news"
     ),
-    "margin, worse by more": fails(wide(WORSE), f"{KNOWN} --margin 0.03 --worst 0", "is not excluded"),
-    "margin, unclear": fails(wide(OLD + 3 * NOISE), f"{KNOWN} --margin 0.005 --worst 0", "is not excluded"),
-    "margin, one segment": fails(FEW[1], f"{KNOWN} --margin 0.2 --worst 0", "too rare to show in 1 segment ("),
-    "margin, 12 segments": fails(FEW[12], f"{KNOWN} --margin 0.2 --worst 0", "too rare to show in 12 segments ("),
+    "margin, worse by more": fails(
+        wide(WORSE), f"{KNOWN} --margin 0.03 --worst 0", "is not excluded"
+    ),
+    "margin, unclear": fails(
+        wide(OLD + 3 * NOISE), f"{KNOWN} --margin 0.005 --worst 0", "is not excluded"
+    ),
+    "margin, one segment": fails(
+        FEW[1], f"{KNOWN} --margin 0.2 --worst 0", "too rare to show in 1 segment ("
+    ),
+    "margin, 12 segments": fails(
+        FEW[12], f"{KNOWN} --margin 0.2 --worst 0", "too rare to show in 12 segments ("
+    ),
     "margin, rare losses": fails(wide(RARE), f"{KNOWN} --margin 0.05 --worst 0", "is not excluded"),
     "margin, lower is better": fails(
-        wide(1 - WORSE, ERRORS), f"{WIDE} --lower-better s --margin 0.03 --worst 1", "is not excluded"
+        wide(1 - WORSE, ERRORS),
+        f"{WIDE} --lower-better s --margin 0.03 --worst 1",
+        "is not excluded",
     ),
     "log-likelihoods lower by 1": fails(
         lm_eval(-20 * OLD - 1), "--scores {logs}", "Failed: loglikelihood: new is worse"
@@ -176,27 +228,39 @@ GATES = {
         "--scores old.jsonl new.jsonl --higher-better loglikelihood",
         "loglikelihood",
     ),
-    "errors of a log": fails(lm_eval(1 - WORSE, ERRORS, "wrong"), "--scores {logs}", "Failed: wrong"),
+    "errors of a log": fails(
+        lm_eval(1 - WORSE, ERRORS, "wrong"), "--scores {logs}", "Failed: wrong"
+    ),
     "grades of Inspect": fails(inspect(LOSSES), LOGS, "Failed: s"),
     # nothing may be left out
     "scores missing": errs(wide(GAPS), KNOWN, "there is no value of 'new'"),
     "scores missing, dropped": errs(wide(GAPS), f"{KNOWN} --missing drop", "new lacks 10 scores"),
-    "97 of 100 rows missing": errs(each(LIKE, rows=range(6)), f"{FILES} --missing drop", "new lacks 54 scores"),
+    "97 of 100 rows missing": errs(
+        each(LIKE, rows=range(6)), f"{FILES} --missing drop", "new lacks 54 scores"
+    ),
     "rows missing": errs(each(LIKE, rows=range(50)), FILES, "is not in new.csv"),
     "rows missing, with a margin": errs(
-        each(LIKE, rows=range(50)), f"{FILES} --missing drop --margin 0.5 --worst 0", "new lacks 10 scores"
+        each(LIKE, rows=range(50)),
+        f"{FILES} --missing drop --margin 0.5 --worst 0",
+        "new lacks 10 scores",
     ),
     "rows missing, a command to copy": errs(
-        each(LIKE, rows=range(50)), f"{FILES} --missing drop", f"gate: bertscore-onnx compare {FILES} --missing drop"
+        each(LIKE, rows=range(50)),
+        f"{FILES} --missing drop",
+        f"gate: bertscore-onnx compare {FILES} --missing drop",
     ),
     "rows of a long table missing": errs(
-        {"s.csv": long(LIKE)["s.csv"].rsplit("\n", 4)[0] + "\n"}, f"{LONG} --missing drop", "new lacks 3 scores"
+        {"s.csv": long(LIKE)["s.csv"].rsplit("\n", 4)[0] + "\n"},
+        f"{LONG} --missing drop",
+        "new lacks 3 scores",
     ),
     "scores of runs missing": errs(
         runs(np.where(ROWS < 9, np.nan, LIKE)), f"{KNOWN} --missing drop", "new lacks 9 scores"
     ),
     "ids twice": errs(each(LIKE, rows=[*ROWS, 1]), f"{FILES} --missing drop", "occurs again"),
-    "samples missing": errs(inspect(BINARY, without=(3, 4)), f"{LOGS} --missing drop", "new lacks 2 scores"),
+    "samples missing": errs(
+        inspect(BINARY, without=(3, 4)), f"{LOGS} --missing drop", "new lacks 2 scores"
+    ),
     # no p can be significant
     "one segment": errs(FEW[1], KNOWN, "With 1 segment no p"),
     "three segments": errs(FEW[3], KNOWN, "With 3 segments no p"),
@@ -212,9 +276,15 @@ GATES = {
         "--scores s.csv --systems old new third --higher-better s --resamples 39",
         "Draw 40",
     ),
-    "five documents": errs(wide(LIKE, **DOCUMENTS), f"{KNOWN} --documents s.csv", "With 5 documents"),
-    "a group too small": errs(wide(LIKE, **UNEVEN), f"{KNOWN} --by group", "fewer than 20 segments: b"),
-    "few swaps for groups": errs(wide(LIKE, group=HALVES), f"{KNOWN} --by group --resamples 30", "for 2 tests"),
+    "five documents": errs(
+        wide(LIKE, **DOCUMENTS), f"{KNOWN} --documents s.csv", "With 5 documents"
+    ),
+    "a group too small": errs(
+        wide(LIKE, **UNEVEN), f"{KNOWN} --by group", "fewer than 20 segments: b"
+    ),
+    "few swaps for groups": errs(
+        wide(LIKE, group=HALVES), f"{KNOWN} --by group --resamples 30", "for 2 tests"
+    ),
     # nothing is guessed
     "direction unknown": errs(wide(LIKE), WIDE, "Add --higher-better s or --lower-better s"),
     "worst score unknown": errs(wide(LIKE), f"{KNOWN} --margin 0.06", "Add --worst."),
@@ -230,19 +300,29 @@ GATES = {
         each(LIKE, name="a [b]"), FILES.split(" --higher")[0], "--higher-better 'a [b]'"
     ),
     "both directions": errs(wide(LIKE), f"{KNOWN} --lower-better s", "expected one"),
-    "direction of another metric": errs(wide(LIKE), f"{WIDE} --higher-better t", "no scores of 't'"),
-    "direction of renamed samples": errs(
-        lm_eval(OLD, OLD, "acc", results=False), "--scores old.jsonl new.jsonl", "--higher-better acc"
+    "direction of another metric": errs(
+        wide(LIKE), f"{WIDE} --higher-better t", "no scores of 't'"
     ),
-    "direction of numbers of Inspect": errs(inspect(LIKE, OLD, is_grade=False), LOGS, "--higher-better s"),
+    "direction of renamed samples": errs(
+        lm_eval(OLD, OLD, "acc", results=False),
+        "--scores old.jsonl new.jsonl",
+        "--higher-better acc",
+    ),
+    "direction of numbers of Inspect": errs(
+        inspect(LIKE, OLD, is_grade=False), LOGS, "--higher-better s"
+    ),
     "baseline of a long table": errs(
         long(LIKE), "--scores s.csv --higher-better score", "Add --baseline NAME, one of old"
     ),
     "baseline of all columns": errs(
-        wide(LIKE), "--scores s.csv --systems all --higher-better s", "Add --baseline NAME, one of old"
+        wide(LIKE),
+        "--scores s.csv --systems all --higher-better s",
+        "Add --baseline NAME, one of old",
     ),
     "no median of a log": errs(
-        lm_eval(OLD, OLD, "loss", values={"old": 9.5, "new": 9.5}), "--scores {logs}", "loss was left out"
+        lm_eval(OLD, OLD, "loss", values={"old": 9.5, "new": 9.5}),
+        "--scores {logs}",
+        "loss was left out",
     ),
     # as good, or not worse
     "the same": Gate(wide(OLD)),
@@ -251,16 +331,24 @@ GATES = {
     "alike": Gate(wide(LIKE)),
     "alike, a file for each system": Gate(each(LIKE), FILES),
     "alike, long": Gate(long(LIKE), LONG),
-    "alike, long, named": Gate(long(LIKE), "--scores s.csv --systems old new --higher-better score"),
-    "alike, all with a baseline": Gate(wide(LIKE), "--scores s.csv --systems all --baseline old --higher-better s"),
+    "alike, long, named": Gate(
+        long(LIKE), "--scores s.csv --systems old new --higher-better score"
+    ),
+    "alike, all with a baseline": Gate(
+        wide(LIKE), "--scores s.csv --systems all --baseline old --higher-better s"
+    ),
     "alike, shuffled": Gate(wide(LIKE, rows=DRAW.permutation(NUMBER))),
     "alike, 0 and 1": Gate(wide(BINARY[::-1].copy(), BINARY)),
     "alike, by runs": Gate(runs(OLD - NOISE)),
     "alike, 6 segments": Gate(wide(LIKE, rows=range(6))),
-    "alike, 30 documents": Gate(wide(LIKE, document=[row // 2 for row in ROWS]), f"{KNOWN} --documents s.csv"),
+    "alike, 30 documents": Gate(
+        wide(LIKE, document=[row // 2 for row in ROWS]), f"{KNOWN} --documents s.csv"
+    ),
     "alike, in groups": Gate(wide(LIKE, group=HALVES), f"{KNOWN} --by group"),
     "alike, few swaps": Gate(wide(LIKE), f"{KNOWN} --resamples 30"),
-    "alike, all pairs": Gate(THREE, "--scores s.csv --systems third new old --all-pairs --higher-better s"),
+    "alike, all pairs": Gate(
+        THREE, "--scores s.csv --systems third new old --all-pairs --higher-better s"
+    ),
     "rare losses": Gate(wide(RARE)),
     "three ties lost": Gate(wide(np.where(ROWS < 3, BINARY * 0, BINARY), BINARY)),
     "ties but for rounding": Gate(wide(OLD + 1e-16)),
@@ -273,17 +361,26 @@ GATES = {
     "scores of the baseline missing": Gate(wide(LIKE, GAPS), f"{KNOWN} --missing drop"),
     "scores of both missing": Gate(wide(GAPS, GAPS), f"{KNOWN} --missing drop"),
     "rows of the baseline missing": Gate(
-        {"old.csv": each(OLD, rows=range(50))["new.csv"], "new.csv": each(LIKE)["new.csv"]}, f"{FILES} --missing drop"
+        {"old.csv": each(OLD, rows=range(50))["new.csv"], "new.csv": each(LIKE)["new.csv"]},
+        f"{FILES} --missing drop",
     ),
     "margin, 0 and 1": Gate(wide(BINARY, BINARY), f"{KNOWN} --margin 0.1"),
     "margin, alike": Gate(wide(LIKE), f"{KNOWN} --margin 0.06 --worst 0"),
     "margin, worse by less": Gate(wide(OLD - 0.01 + NOISE / 4), f"{KNOWN} --margin 0.06 --worst 0"),
     "margin, better": Gate(wide(BETTER), f"{KNOWN} --margin 0.01 --worst 0"),
-    "margin, lower is better, alike": Gate(wide(1 - LIKE, ERRORS), f"{WIDE} --lower-better s --margin 0.06 --worst 1"),
-    "margin, in groups": Gate(wide(OLD - 0.01 + NOISE / 4, group=HALVES), f"{KNOWN} --by group --margin 0.2 --worst 0"),
-    "better in one group": Gate(wide(np.where(ROWS < 30, BETTER, LIKE), group=HALVES), f"{KNOWN} --by group"),
+    "margin, lower is better, alike": Gate(
+        wide(1 - LIKE, ERRORS), f"{WIDE} --lower-better s --margin 0.06 --worst 1"
+    ),
+    "margin, in groups": Gate(
+        wide(OLD - 0.01 + NOISE / 4, group=HALVES), f"{KNOWN} --by group --margin 0.2 --worst 0"
+    ),
+    "better in one group": Gate(
+        wide(np.where(ROWS < 30, BETTER, LIKE), group=HALVES), f"{KNOWN} --by group"
+    ),
     "log-likelihoods higher by 1": Gate(lm_eval(-20 * OLD + 1), "--scores {logs}"),
-    "accuracies of a log": Gate(lm_eval(BINARY[::-1], BINARY, "acc", higher=True), "--scores {logs}"),
+    "accuracies of a log": Gate(
+        lm_eval(BINARY[::-1], BINARY, "acc", higher=True), "--scores {logs}"
+    ),
     "errors of a log, fewer": Gate(lm_eval(1 - BETTER, ERRORS, "wrong"), "--scores {logs}"),
     "renamed samples, direction given": Gate(
         lm_eval(LIKE, OLD, "acc", results=False), "--scores old.jsonl new.jsonl --higher-better acc"
@@ -303,7 +400,9 @@ def test_a_gate(run, tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     for file, content in gate.files.items():
         (tmp_path / file).write_text(content, encoding="utf-8")
-    options = gate.options.replace("{logs}", " ".join(file for file in gate.files if file.startswith("samples")))
+    options = gate.options.replace(
+        "{logs}", " ".join(file for file in gate.files if file.startswith("samples"))
+    )
     result = run("compare", *options.split(), "--fail-if-worse", "--examples", 0)
     assert result.exit_code == gate.status, result.output
     assert gate.said in result.stderr

@@ -17,12 +17,20 @@ def eval_set(tmp_path):
 
 @pytest.fixture
 def table(tmp_path):
-    """Write a table and return its path; by default the judgements of the small set, and its scores of BLEU."""
+    """Write a table and return its path; by default the judgements of the small set, and its scores
+    of BLEU.
+    """
 
     def write_table(rows=None, name="judgements.tsv", header="lang_pair system segment human BLEU"):
         if rows is None:
             rows = [
-                ("he-en", system, str(segment), "" if human is None else str(human), str(BLEU[system][segment]))
+                (
+                    "he-en",
+                    system,
+                    str(segment),
+                    "" if human is None else str(human),
+                    str(BLEU[system][segment]),
+                )
                 for system, row in HUMAN.items()
                 for segment, human in enumerate(row)
             ]
@@ -41,14 +49,27 @@ def judged(run_json):
 
 
 def test_judges_the_scores_of_a_set(judged, eval_set):
-    options = ["--language-pair", "he-en", "--gold", "mqm", "--reference", "refB", "--metric-scores", "BLEU-refB"]
+    options = [
+        "--language-pair",
+        "he-en",
+        "--gold",
+        "mqm",
+        "--reference",
+        "refB",
+        "--metric-scores",
+        "BLEU-refB",
+    ]
     metric = judged(eval_set, *options)["he-en"]["metrics"]["BLEU-refB"]
     cells = [(HUMAN[system][at], BLEU[system][at]) for system in HUMAN for at in (0, 1, 2, 4)]
     assert metric["segment"]["pearson"] == pytest.approx(np.corrcoef(np.array(cells).T)[0, 1])
     assert metric["system"]["pearson"] == pytest.approx(
         np.corrcoef([-2, -0.5, -4.5, -2.5, 0], [24, 35, 19, 29, 36])[0, 1]
     )
-    assert (metric["system"]["n"], metric["segment"]["n"], metric["segment"]["ranks"]) == (5, 20, {})
+    assert (metric["system"]["n"], metric["segment"]["n"], metric["segment"]["ranks"]) == (
+        5,
+        20,
+        {},
+    )
 
 
 def test_lower_scores_may_be_better(judged, refused, table):
@@ -59,7 +80,10 @@ def test_lower_scores_may_be_better(judged, refused, table):
     assert found == {**expected, "signature": "negative:yes"}
     assert judged(path, "--score", "BLEU")["a-b"]["reversed"] == ["BLEU"]
     message = refused("meta", path, "--score", "BLEU", "--lower-better", "BLUE")
-    assert "--lower-better: no scores are called 'BLUE'; there are BLEU. Did you mean 'BLEU'?" in message
+    assert (
+        "--lower-better: no scores are called 'BLUE'; there are BLEU. Did you mean 'BLEU'?"
+        in message
+    )
 
 
 def test_a_set_has_names_with_and_without_the_reference(judged, eval_set):
@@ -74,12 +98,21 @@ def test_a_table_gives_what_the_set_gives_also_through_a_pipe(judged, eval_set, 
     expected = judged(eval_set, "--metric-scores", "BLEU-refB")["he-en"]["metrics"]["BLEU-refB"]
     path = table()
     assert judged(path, "--score", "BLEU")["he-en"]["metrics"]["BLEU"] == expected
-    piped = judged("-", "--input-format", "csv,delimiter=tab", "--score", "BLEU", stdin=path.read_text())
+    piped = judged(
+        "-", "--input-format", "csv,delimiter=tab", "--score", "BLEU", stdin=path.read_text()
+    )
     assert piped["he-en"]["metrics"]["BLEU"] == expected
 
 
 JUDGED = [
-    ("a-b", system, f"talk-{segment}", f"d{segment // 2}", str(segment % 5 + human), f"{human + segment / 7:.3f}")
+    (
+        "a-b",
+        system,
+        f"talk-{segment}",
+        f"d{segment // 2}",
+        str(segment % 5 + human),
+        f"{human + segment / 7:.3f}",
+    )
     for segment in range(20)
     for system, human in (("A", 0.1), ("B", 0.2), ("C", 0.4))
 ]
@@ -88,9 +121,16 @@ HEADER = "lang_pair system segment document human BLEU"
 
 def test_ids_that_systems_share_are_segments(judged, table):
     expected = judged(table(JUDGED, header=HEADER), "--score", "BLEU")
-    assert judged(table(JUDGED, header=HEADER.replace("segment", "id")), "--score", "BLEU") == expected
-    wholes = [(pair, f"{system}{at}", str(at), *rest) for at, (pair, system, _, *rest) in enumerate(JUDGED)]
-    found = judged(table(wholes, header="lang_pair system id document human BLEU"), "--score", "BLEU")
+    assert (
+        judged(table(JUDGED, header=HEADER.replace("segment", "id")), "--score", "BLEU") == expected
+    )
+    wholes = [
+        (pair, f"{system}{at}", str(at), *rest)
+        for at, (pair, system, _, *rest) in enumerate(JUDGED)
+    ]
+    found = judged(
+        table(wholes, header="lang_pair system id document human BLEU"), "--score", "BLEU"
+    )
     assert (len(found["a-b"]["systems"]), found["a-b"]["segments"]) == (60, 0)
 
 
@@ -109,12 +149,19 @@ def test_a_segment_without_a_score_is_named_or_left_out(run, judged, refused, ta
     expected = judged(table(JUDGED[:-3], header=HEADER), "--score", "BLEU")["a-b"]
     assert found["notes"][0].startswith("1 segment left out")
     assert found["metrics"] == expected["metrics"]
-    assert "left out talk-19" in run("meta", table(rows, header=HEADER), "--score", "BLEU", "--missing", "drop").stderr
+    assert (
+        "left out talk-19"
+        in run("meta", table(rows, header=HEADER), "--score", "BLEU", "--missing", "drop").stderr
+    )
 
 
 def test_documents_of_a_set_or_a_column_are_the_units(judged, table, tmp_path):
     eval_set = write_eval_set(tmp_path / "set", copies=5)
-    write(eval_set, "documents/he-en.docs", "".join(f"news\td{segment // 10}\n" for segment in range(25)))
+    write(
+        eval_set,
+        "documents/he-en.docs",
+        "".join(f"news\td{segment // 10}\n" for segment in range(25)),
+    )
     of_set = judged(eval_set, "--metric-scores", "BLEU-refB")["he-en"]
     assert (of_set["units"], of_set["notes"][-1][:11]) == ("documents", "3 documents")
     rows = [("a-b", s, str(g), f"d{g // 2}", str(g % 3), str(g)) for s in "AB" for g in range(24)]
@@ -128,7 +175,11 @@ def test_documents_of_a_set_or_a_column_are_the_units(judged, table, tmp_path):
 
 
 def test_the_order_of_rows_changes_nothing(judged, table):
-    rows = [("a-b", system, str(g), str(g % 4 * len(system)), str(g)) for system in ("A", "BB") for g in range(12)]
+    rows = [
+        ("a-b", system, str(g), str(g % 4 * len(system)), str(g))
+        for system in ("A", "BB")
+        for g in range(12)
+    ]
     assert judged(table(rows[::-1]), "--score", "BLEU") == judged(table(rows), "--score", "BLEU")
 
 
@@ -142,7 +193,10 @@ def test_a_row_may_be_a_whole_system_of_the_language_pair_that_is_named(judged, 
 
 def test_columns_may_have_other_names(judged, table):
     header = "LP name item judged BLEU"
-    path = table([("a-b", s, g, h, "1" + h) for s in "AB" for g, h in (("1", "5"), ("2", "3"))], header=header)
+    path = table(
+        [("a-b", s, g, h, "1" + h) for s in "AB" for g, h in (("1", "5"), ("2", "3"))],
+        header=header,
+    )
     columns = ("--columns", "lang_pair=LP", "system=name", "segment=item", "human=judged")
     found = judged(path, *columns, "--score", "BLEU")
     assert found["a-b"]["metrics"]["BLEU"]["segment"]["n"] == 4
@@ -156,14 +210,23 @@ def test_systems_may_have_no_name_throughout(judged, table):
 
 
 def test_only_the_language_pairs_that_are_named_are_judged(judged, table):
-    rows = [(pair, system, "1", h, h) for pair in ("a-b", "b-a", "c-a") for system, h in (("A", "1"), ("B", "2"))]
-    assert [*judged(table(rows), "--score", "BLEU", "--language-pair", "c-a", "a-b")] == ["c-a", "a-b"]
+    rows = [
+        (pair, system, "1", h, h)
+        for pair in ("a-b", "b-a", "c-a")
+        for system, h in (("A", "1"), ("B", "2"))
+    ]
+    assert [*judged(table(rows), "--score", "BLEU", "--language-pair", "c-a", "a-b")] == [
+        "c-a",
+        "a-b",
+    ]
 
 
 def test_texts_of_a_set_are_scored(judged, eval_set, tiny_bundle):
     found = judged(eval_set, "--model", tiny_bundle, "--device", "cpu", "--metric", "bleu")["he-en"]
     assert found["metrics"].keys() == {"BLEU-refB", "chrF-refB", "bertscore-refB", "bleu-refB"}
-    texts = (eval_set / name for name in ("system-outputs/he-en/C.txt", "references/he-en.refB.txt"))
+    texts = (
+        eval_set / name for name in ("system-outputs/he-en/C.txt", "references/he-en.refB.txt")
+    )
     with BERTScorer(tiny_bundle, device="cpu") as scorer:
         expected = scorer.score(*(path.read_text().splitlines() for path in texts)).F
     assert found["systems"] == ["A", "B", "C", "D", "refA"]
@@ -173,7 +236,11 @@ def test_texts_of_a_set_are_scored(judged, eval_set, tiny_bundle):
 def test_texts_of_a_table_are_scored(judged, tmp_path, tiny_bundle):
     references = {1: ["the A 1", "a B 1"], 2: "the A 2"}
     columns = ("lang_pair", "system", "segment", "human", "candidate", "reference")
-    rows = [("a-b", s, g, g + (s == "A"), f"the {s} {g}", texts) for s in "ABC" for g, texts in references.items()]
+    rows = [
+        ("a-b", s, g, g + (s == "A"), f"the {s} {g}", texts)
+        for s in "ABC"
+        for g, texts in references.items()
+    ]
     lines = [json.dumps(dict(zip(columns, row, strict=True))) + "\n" for row in rows]
     path = write(tmp_path, "texts.jsonl", "".join(lines))
     found = judged(path, "-m", tiny_bundle, "--metric", "ter", "chrf")["a-b"]
@@ -185,10 +252,14 @@ def test_texts_of_a_table_are_scored(judged, tmp_path, tiny_bundle):
 def test_prints_a_table_or_tsv(run, eval_set, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     table = run("meta", eval_set, *FEW).stdout
-    assert table.startswith("No metric is ranked: 4 segments judged for two systems or more, and it takes 20.")
+    assert table.startswith(
+        "No metric is ranked: 4 segments judged for two systems or more, and it takes 20."
+    )
     assert "\nhe-en, gold mqm, reference refB: 5 systems, 4 segments\n" in table
     assert [line for line in table.splitlines() if len(line) > 80] == []
-    assert run("meta", eval_set, "--format", "tsv", *FEW).stdout.startswith("lang_pair\tmetric\tkind\tsystem_n\t")
+    assert run("meta", eval_set, "--format", "tsv", *FEW).stdout.startswith(
+        "lang_pair\tmetric\tkind\tsystem_n\t"
+    )
 
 
 def test_language_pairs_without_the_gold_are_left_out(judged, eval_set):
@@ -209,7 +280,10 @@ def test_each_language_pair_takes_its_own_metrics_of_those_that_are_named(judged
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--reference", "refA"), "has no scores of metrics of he-en with the reference refA; it has BLEU-refB"),
+        (
+            ("--reference", "refA"),
+            "has no scores of metrics of he-en with the reference refA; it has BLEU-refB",
+        ),
         (("--score", "BLEU"), "it has no effect on an EvalSet"),
         (("--columns", "human=human"), "--columns human=human has no effect on an EvalSet"),
     ],
@@ -226,7 +300,10 @@ def test_options_that_do_not_fit_a_folder_are_refused(refused, eval_set, options
         (("--score", "BLEU", "--reference", "refB"), "it has no effect on a table"),
         (("--metric", "bertscore"), "name a model"),
         (("--metric", "blue"), "'blue' is none of bertscore, bleu, chrf, ter"),
-        (("--score", "BLEU", "--language-pair", "en-de"), "no rows of the language pair 'en-de'; it has he-en"),
+        (
+            ("--score", "BLEU", "--language-pair", "en-de"),
+            "no rows of the language pair 'en-de'; it has he-en",
+        ),
     ],
 )
 def test_options_that_do_not_fit_a_table_are_refused(refused, table, options, message):
@@ -240,9 +317,21 @@ OF_SEGMENTS, OF_SYSTEMS = "lang_pair system segment human BLEU", "lang_pair syst
 @pytest.mark.parametrize(
     ("header", "rows", "message"),
     [
-        ("lang_pair system segment humans BLEU", [ROW], "no column 'human' or 'human_score', .* Did you mean 'humans'"),
-        (OF_SEGMENTS, [("a", "A", "1", "1", "")], "line 2: the column 'BLEU' holds no score, but 'human' a judgement"),
-        (OF_SEGMENTS, [ROW, ("a", "B", *ROW[2:]), ROW], "line 4: the system 'A' occurs a second time for segment '1'"),
+        (
+            "lang_pair system segment humans BLEU",
+            [ROW],
+            "no column 'human' or 'human_score', .* Did you mean 'humans'",
+        ),
+        (
+            OF_SEGMENTS,
+            [("a", "A", "1", "1", "")],
+            "line 2: the column 'BLEU' holds no score, but 'human' a judgement",
+        ),
+        (
+            OF_SEGMENTS,
+            [ROW, ("a", "B", *ROW[2:]), ROW],
+            "line 4: the system 'A' occurs a second time for segment '1'",
+        ),
         (
             OF_SYSTEMS,
             [("a", "A", "1", "1")] * 2,
@@ -255,11 +344,16 @@ def test_what_is_wrong_with_a_table_is_named(refused, table, header, rows, messa
     assert re.search(message, refused("meta", table(rows, header=header), "--score", "BLEU"))
 
 
-def test_scores_of_one_name_texts_without_segments_and_a_missing_source_are_refused(refused, table, tmp_path):
+def test_scores_of_one_name_texts_without_segments_and_a_missing_source_are_refused(
+    refused, table, tmp_path
+):
     twice = table(
-        [("a", "A", "1", "1", "1", "x", "y")], header="lang_pair system segment human bleu candidate reference"
+        [("a", "A", "1", "1", "1", "x", "y")],
+        header="lang_pair system segment human bleu candidate reference",
     )
-    assert "scores called 'bleu' exist already" in refused("meta", twice, "--score", "bleu", "--metric", "bleu")
+    assert "scores called 'bleu' exist already" in refused(
+        "meta", twice, "--score", "bleu", "--metric", "bleu"
+    )
     whole = table([("a", "A", "1", "x", "y")], header="lang_pair system human candidate reference")
     assert "each row is a whole system" in refused("meta", whole, "--metric", "bleu")
     assert "There is no folder or file" in refused("meta", tmp_path / "nothing", "--score", "BLEU")
@@ -270,18 +364,33 @@ def test_scores_of_one_name_texts_without_segments_and_a_missing_source_are_refu
 
 @pytest.fixture
 def annotated():
-    """Rows of four systems and six segments with texts, judged by two annotators, of whom B left some out."""
+    """Rows of four systems and six segments with texts, judged by two annotators, of whom B left
+    some out.
+    """
     rng = np.random.default_rng(3)
     words = "the cat sat on a mat with red dogs".split()  # noqa: SIM905
     rows = []
     for segment in range(6):
         reference = " ".join(rng.choice(words, 6))
         for system in range(4):
-            candidate = " ".join(word if rng.random() < 0.3 + 0.2 * system else "no" for word in reference.split())
+            candidate = " ".join(
+                word if rng.random() < 0.3 + 0.2 * system else "no" for word in reference.split()
+            )
             score = f"{system + rng.normal():.3f}"
             for annotator in "AB":
                 human = f"{system + rng.normal():.1f}" if annotator == "A" or segment else ""
-                rows.append(("de-en", f"S{system}", f"{segment}", candidate, reference, score, annotator, human))
+                rows.append(
+                    (
+                        "de-en",
+                        f"S{system}",
+                        f"{segment}",
+                        candidate,
+                        reference,
+                        score,
+                        annotator,
+                        human,
+                    )
+                )
     return rows
 
 
@@ -296,9 +405,14 @@ def test_the_order_of_annotators_changes_nothing(judged, table, annotated):
 
 
 def test_an_empty_annotator_is_a_null(judged, table, annotated):
-    unnamed = [(*row[:6], "" if at in (2, 11) else row[6], row[7]) for at, row in enumerate(annotated)]
+    unnamed = [
+        (*row[:6], "" if at in (2, 11) else row[6], row[7]) for at, row in enumerate(annotated)
+    ]
     found = judged(table(unnamed, header=ANNOTATED), "--score", "m")
-    rows = [dict(zip(ANNOTATED.split(), [value or None for value in row], strict=True)) for row in unnamed]
+    rows = [
+        dict(zip(ANNOTATED.split(), [value or None for value in row], strict=True))
+        for row in unnamed
+    ]
     path = write(table(unnamed).parent, "t.jsonl", "\n".join(map(json.dumps, rows)))
     assert judged(path, "--score", "m") == found
 
@@ -308,9 +422,15 @@ def test_several_annotators_are_averaged_and_reported(run, judged, table, annota
     stderr = run("meta", path, "--score", "m", *FEW).stderr
     assert "means over the 2 annotators in the column 'annotator'." in stderr
     human = judged(path, "--score", "m")["de-en"]
-    means = [(row[-1], annotated[at + 1][-1], float(row[5])) for at, row in enumerate(annotated) if row[-2] == "A"]
+    means = [
+        (row[-1], annotated[at + 1][-1], float(row[5]))
+        for at, row in enumerate(annotated)
+        if row[-2] == "A"
+    ]
     pairs = [(np.mean([float(one) for one in (a, b) if one]), m) for a, b, m in means]
-    assert human["metrics"]["m"]["segment"]["pearson"] == pytest.approx(np.corrcoef(*zip(*pairs, strict=True))[0, 1])
+    assert human["metrics"]["m"]["segment"]["pearson"] == pytest.approx(
+        np.corrcoef(*zip(*pairs, strict=True))[0, 1]
+    )
 
 
 def test_a_second_judgement_of_an_annotator_is_refused(refused, table, annotated):
@@ -321,13 +441,20 @@ def test_a_second_judgement_of_an_annotator_is_refused(refused, table, annotated
 def test_sentinels_can_be_left_out(judged, table, annotated):
     path = table(annotated, header=ANNOTATED)
     assert judged(path, "--score", "m", "--no-sentinels")["de-en"]["sentinels"] == {}
-    without_reference = table([(*row[:4], *row[5:]) for row in annotated], header=ANNOTATED.replace(" reference", ""))
-    assert [*judged(without_reference, "--score", "m")["de-en"]["sentinels"]] == ["sentinel-random", "sentinel-segment"]
+    without_reference = table(
+        [(*row[:4], *row[5:]) for row in annotated], header=ANNOTATED.replace(" reference", "")
+    )
+    assert [*judged(without_reference, "--score", "m")["de-en"]["sentinels"]] == [
+        "sentinel-random",
+        "sentinel-segment",
+    ]
 
 
 @pytest.fixture
 def write_as(tmp_path):
-    """Write rows of texts, None for an empty cell or null, as a table of a format, and return its path."""
+    """Write rows of texts, None for an empty cell or null, as a table of a format, and return its
+    path.
+    """
 
     def write_as(rows, format_):
         names = ANNOTATED.split()
@@ -360,26 +487,41 @@ def test_the_texts_of_an_output_may_stand_with_one_annotator(judged, write_as, a
     expected = judged(write_as(annotated, "jsonl"), "--score", "m")
     assert len(expected["de-en"]["sentinels"]) == 5
     for at in (10, 11):
-        assert judged(write_as(changed(annotated, at, candidate=None), "jsonl"), "--score", "m") == expected
+        assert (
+            judged(write_as(changed(annotated, at, candidate=None), "jsonl"), "--score", "m")
+            == expected
+        )
     unjudged = judged(write_as(changed(annotated, 11, human=None), "csv"), "--score", "m")
-    assert judged(write_as(changed(annotated, 11, human=None, candidate=None), "csv"), "--score", "m") == unjudged
+    assert (
+        judged(write_as(changed(annotated, 11, human=None, candidate=None), "csv"), "--score", "m")
+        == unjudged
+    )
 
 
 def test_another_text_of_the_same_output_is_refused_whoever_lacks_it(refused, write_as, annotated):
-    rows = [*changed(annotated, 10, candidate=None), [*annotated[10][:3], "other", *annotated[10][4:6], "C", "1"]]
+    rows = [
+        *changed(annotated, 10, candidate=None),
+        [*annotated[10][:3], "other", *annotated[10][4:6], "C", "1"],
+    ]
     message = refused("meta", write_as(rows, "jsonl"), "--score", "m")
     assert "line 49: this judges the same output as" in message
     assert "line 12, but has another text" in message
 
 
-@pytest.mark.parametrize(("format_", "missing"), [("csv", "reference"), ("jsonl", "reference"), ("jsonl", "candidate")])
-def test_a_note_says_why_there_are_no_sentinels_of_texts(judged, write_as, annotated, format_, missing):
-    path = write_as(changed([row for row in annotated if row[-2] == "A"], 5, **{missing: None}), format_)
+@pytest.mark.parametrize(
+    ("format_", "missing"), [("csv", "reference"), ("jsonl", "reference"), ("jsonl", "candidate")]
+)
+def test_a_note_says_why_there_are_no_sentinels_of_texts(
+    judged, write_as, annotated, format_, missing
+):
+    path = write_as(
+        changed([row for row in annotated if row[-2] == "A"], 5, **{missing: None}), format_
+    )
     found = judged(path, "--score", "m")["de-en"]
     assert [*found["sentinels"]] == ["sentinel-random", "sentinel-segment"]
     note = (
-        "left out sentinel-length, sentinel-ratio and sentinel-overlap: 1 of 24 judged outputs have no "
-        "text, or no reference"
+        "left out sentinel-length, sentinel-ratio and sentinel-overlap: 1 of 24 judged outputs "
+        "have no text, or no reference"
     )
     assert note in found["notes"]
 

@@ -1,4 +1,5 @@
-"""Each role of `--columns`, in each form of input of each command: it changes the result, or is refused by its name.
+"""Each role of `--columns`, in each form of input of each command: it changes the result, or is
+refused by its name.
 
 Every table has a column for each role twice: `ROLE` has the usual name, `ROLE2` other values.
 """
@@ -9,7 +10,17 @@ import numpy as np
 import pytest
 
 ROLES = (
-    *("candidate", "reference", "context", "segment", "document", "system", "score", "metric", "run"),
+    *(
+        "candidate",
+        "reference",
+        "context",
+        "segment",
+        "document",
+        "system",
+        "score",
+        "metric",
+        "run",
+    ),
     *("lang_pair", "human", "annotator", "precision", "recall", "f1", "truncated"),
 )
 NUMBER = 24
@@ -34,7 +45,9 @@ def frame(role, make):
 
 
 def of_system(name):
-    """Return the columns of a table of one system; half of the other ids are in both systems' tables."""
+    """Return the columns of a table of one system; half of the other ids are in both systems'
+    tables.
+    """
     return {
         "segment": ids("s"),
         "segment2": [f"segment2-{40 - row - 12 * (name == 'B')}" for row in range(NUMBER)],
@@ -61,7 +74,9 @@ JUDGED = LONG | {
     **frame("human", lambda: numbers(2 * NUMBER)),
 }
 """A row for each output."""
-ANNOTATED = {name: values * 2 for name, values in JUDGED.items()} | {"annotator2": ["x"] * 48 + ["y"] * 48}
+ANNOTATED = {name: values * 2 for name, values in JUDGED.items()} | {
+    "annotator2": ["x"] * 48 + ["y"] * 48
+}
 """Two rows for each output, which only a column of annotators tells apart."""
 WHOLE = {name: values[::6] for name, values in JUDGED.items() if not name.startswith("segment")}
 WHOLE |= {"system": [f"S{row}" for row in range(8)], "system2": [f"T{row}" for row in range(8)]}
@@ -84,13 +99,18 @@ def twice(columns):
 
 
 def csv(columns):
-    lines = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
+    lines = [
+        ",".join(columns),
+        *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True)),
+    ]
     return "".join(f"{line}\n" for line in lines)
 
 
 def lm_eval(scores):
     keys = {"doc_hash": "h", "resps": [], "filter": "none", "metrics": ["acc"]}
-    return "".join(json.dumps({"doc_id": row, "acc": score, **keys}) + "\n" for row, score in enumerate(scores))
+    return "".join(
+        json.dumps({"doc_id": row, "acc": score, **keys}) + "\n" for row, score in enumerate(scores)
+    )
 
 
 def lines(values):
@@ -102,7 +122,9 @@ FILES = {
     "B.txt": lines(texts()),
     "r.txt": lines(texts()),
     "one.csv": csv(EACH["A"]),
-    "one-runs.csv": csv({name: values for name, values in twice(EACH["A"]).items() if name != "run"}),
+    "one-runs.csv": csv(
+        {name: values for name, values in twice(EACH["A"]).items() if name != "run"}
+    ),
     "A.csv": csv(EACH["A"] | RUN),
     "B.csv": csv(EACH["B"] | RUN),
     "r.csv": csv({name: EACH["B"][name] for name in ("segment", "segment2")} | REFERENCES),
@@ -160,7 +182,9 @@ FORMS = {
     "pairs in two tables": "score -m BUNDLE -c A.csv -r r.csv --format json",
     "pairs in lines": "score -m BUNDLE -c A.txt -r r.txt --format json",
     "pairs in lines and a table": "score -m BUNDLE -c A.txt -r r.csv --format json",
-    "pairs in contexts": "score -m BUNDLE -c A.csv --context A.csv --matching doc-bert-score --format json",
+    "pairs in contexts": (
+        "score -m BUNDLE -c A.csv --context A.csv --matching doc-bert-score --format json"
+    ),
     "a pair": "show -m BUNDLE -c cat -r dog",
     "a pair of a table": "show -m BUNDLE -c A.csv --line 3",
     "a pair of two tables": "show -m BUNDLE -c A.csv -r r.csv --line 3",
@@ -184,7 +208,12 @@ def test_a_role_changes_the_result_or_is_refused_by_its_name(
     run, folder, monkeypatch, tiny_bundle, all_layers_bundle, form
 ):
     monkeypatch.chdir(folder)
-    command = FORMS[form].replace("BUNDLE", str(tiny_bundle)).replace("LAYERS", str(all_layers_bundle)).split()
+    command = (
+        FORMS[form]
+        .replace("BUNDLE", str(tiny_bundle))
+        .replace("LAYERS", str(all_layers_bundle))
+        .split()
+    )
 
     def result(*columns):
         out = "".join(columns)
@@ -214,7 +243,12 @@ def test_a_role_changes_the_result_or_is_refused_by_its_name(
 
 IDLE = {
     "wide scores": ("--examples 3", "--worst 0", "--ref r.txt"),
-    "texts": ("--examples 3 --format tsv", "--higher-better x", "--input-format header=no", "--worst 0"),
+    "texts": (
+        "--examples 3 --format tsv",
+        "--higher-better x",
+        "--input-format header=no",
+        "--worst 0",
+    ),
     "numbers": ("--input-format header=no",),
     "logs": ("--input-format header=no", "--examples 3"),
     "judgements": ("--gold mqm", "--reference refA", "--metric-scores x", "--matching bertscore"),
@@ -224,8 +258,12 @@ IDLE = {
 """Options that a form of input does not use."""
 
 
-@pytest.mark.parametrize(("form", "options"), [(form, options) for form in IDLE for options in IDLE[form]])
-def test_an_option_without_an_effect_is_refused_by_its_name(run, folder, monkeypatch, form, options):
+@pytest.mark.parametrize(
+    ("form", "options"), [(form, options) for form in IDLE for options in IDLE[form]]
+)
+def test_an_option_without_an_effect_is_refused_by_its_name(
+    run, folder, monkeypatch, form, options
+):
     monkeypatch.chdir(folder)
     found = run(*FORMS[form].replace("BUNDLE", "absent").split(), *options.split())
     assert found.exit_code == 2

@@ -54,7 +54,9 @@ def test_json_is_the_librarys_on_the_pairs_into_the_language_most_share(tune, ex
 
 def test_the_order_of_rows_changes_nothing(tune, write, expected):
     mixed = write("mixed.tsv", tsv([ROWS[at] for at in (5, 2, 7, 0, 3, 6, 1, 4)]))
-    assert json.loads(tune("--format", "json", judgements=mixed).stdout) == json.loads(expected.to_json())
+    assert json.loads(tune("--format", "json", judgements=mixed).stdout) == json.loads(
+        expected.to_json()
+    )
 
 
 def test_the_report_has_a_row_for_each_layer_and_ends_with_the_command(tune, expected):
@@ -66,7 +68,9 @@ def test_the_report_has_a_row_for_each_layer_and_ends_with_the_command(tune, exp
         pytest.approx(layer.f1.pearson, abs=5e-4) for layer in expected.layers
     ]
     assert all("o" in line for line in lines[4:8])
-    assert lines[-3].startswith(f"Layer {expected.best_layer} correlates best with human judgements.")
+    assert lines[-3].startswith(
+        f"Layer {expected.best_layer} correlates best with human judgements."
+    )
     r, optimism = expected.best_pearson, expected.optimism
     assert lines[-2].startswith(f"Its r is {r:.4f}, including the gain")
     assert lines[-2].endswith(f"about {optimism:.4f}; judge it on others.")
@@ -98,11 +102,16 @@ def test_columns_may_have_other_names_and_the_table_be_packed(tune, expected, wr
 
 
 def test_a_column_of_segments_or_documents_names_the_units(tune, write):
-    documents = "".join(line + f"\td{row // 2}\n" for row, line in enumerate(tsv().splitlines()[1:]))
+    documents = "".join(
+        line + f"\td{row // 2}\n" for row, line in enumerate(tsv().splitlines()[1:])
+    )
     with_documents = write("documents.tsv", HEADER.replace("\n", "\tdocument\n") + documents)
     for options in ((), ("--columns", "segment=document")):
         content = json.loads(tune("--format", "json", *options, judgements=with_documents).stdout)
-        assert {name: one["units"] for name, one in content["language_pairs"].items()} == {"cs-en": 2, "de-en": 2}
+        assert {name: one["units"] for name, one in content["language_pairs"].items()} == {
+            "cs-en": 2,
+            "de-en": 2,
+        }
 
 
 def test_few_judgements_are_reported(tune, write):
@@ -110,7 +119,9 @@ def test_few_judgements_are_reported(tune, write):
     texts = [" ".join(rng.choice(WORDS.split(), size=6)) for _ in range(80)]
     rows = [("cs-en", *pair, rng.normal()) for pair in zip(texts[::2], texts[1::2], strict=True)]
     result = tune(judgements=write("random.tsv", tsv(rows)))
-    assert "Warning: 40 judgements of 40 references, segments or documents are few." in result.stderr
+    assert (
+        "Warning: 40 judgements of 40 references, segments or documents are few." in result.stderr
+    )
 
 
 def test_rows_of_json_lines_may_have_several_references_and_no_language_pair(tune, write):
@@ -120,9 +131,13 @@ def test_rows_of_json_lines_may_have_several_references_and_no_language_pair(tun
     assert content["language_pairs"] == {"all": {"n": 8, "units": 8, "left_out": None}}
 
 
-def test_what_does_not_fit_the_table_or_the_bundle_is_refused(refused, tiny_bundle, all_layers_bundle, table):
+def test_what_does_not_fit_the_table_or_the_bundle_is_refused(
+    refused, tiny_bundle, all_layers_bundle, table
+):
     arguments = ["tune-layers", table, "--model", all_layers_bundle]
-    assert "no row has 'fi-en'; the table has cs-en" in refused(*arguments, "--language-pair", "fi-en")
+    assert "no row has 'fi-en'; the table has cs-en" in refused(
+        *arguments, "--language-pair", "fi-en"
+    )
     stderr = refused("tune-layers", table, "--model", tiny_bundle, "-q")
     assert "to export all layers" in stderr
 
@@ -130,8 +145,13 @@ def test_what_does_not_fit_the_table_or_the_bundle_is_refused(refused, tiny_bund
 def test_a_language_pair_of_equal_judgements_is_left_out_with_a_warning(tune, write):
     rows = [*ROWS[:6], ("fi-en", "a", "b", 1), ("fi-en", "b", "a", 1)]
     result = tune("--format", "json", judgements=write("constant.tsv", tsv(rows)))
-    assert "Warning: fi-en is left out of all means: the human scores are constant." in result.stderr
-    assert json.loads(result.stdout)["language_pairs"]["fi-en"]["left_out"] == "the human scores are constant"
+    assert (
+        "Warning: fi-en is left out of all means: the human scores are constant." in result.stderr
+    )
+    assert (
+        json.loads(result.stdout)["language_pairs"]["fi-en"]["left_out"]
+        == "the human scores are constant"
+    )
 
 
 def test_judgements_the_wrong_way_round_are_reported(tune, all_layers_bundle, write):
@@ -144,7 +164,9 @@ def test_judgements_the_wrong_way_round_are_reported(tune, all_layers_bundle, wr
 
 def test_too_few_judgements_for_a_test_are_reported(tune, write):
     rows = [(f"x{i}-en", *row[1:]) for i, row in enumerate(ROWS)]
-    twice = [(name, *other[1:]) for (name, *_), other in zip(rows, ROWS[1:] + ROWS[:1], strict=True)]
+    twice = [
+        (name, *other[1:]) for (name, *_), other in zip(rows, ROWS[1:] + ROWS[:1], strict=True)
+    ]
     judged = write("few.tsv", tsv([*rows, *twice]))
     few = json.loads(tune("--format", "json", "--resamples", "1", judgements=judged).stdout)
     assert few["not_worse"] == []
@@ -156,7 +178,9 @@ def test_too_few_judgements_for_a_test_are_reported(tune, write):
 
 @pytest.mark.full
 @needs_wmt16
-def test_wmt16_with_minilm_gives_the_known_correlations_and_layer_4(run_json, minilm_all_layers_bundle):
+def test_wmt16_with_minilm_gives_the_known_correlations_and_layer_4(
+    run_json, minilm_all_layers_bundle
+):
     content = run_json("tune-layers", WMT16, "--model", minilm_all_layers_bundle)
     f1 = [layer["f1"]["pearson"] for layer in content["layers"]]
     assert f1 == pytest.approx([0.558, 0.576, 0.608, 0.633, 0.6355, 0.582, 0.606], abs=5e-4)
@@ -166,7 +190,11 @@ def test_wmt16_with_minilm_gives_the_known_correlations_and_layer_4(run_json, mi
 def test_matchings_are_candidates_beside_layers(tune, refused, all_layers_bundle, table):
     options = ["--matching", "bertscore", "code-bert-score", "exclude=special", "--format", "json"]
     content = json.loads(tune(*options).stdout)
-    names = [f"{layer} by {name}" for name in ("code-bert-score", "exclude=special") for layer in range(4)]
+    names = [
+        f"{layer} by {name}"
+        for name in ("code-bert-score", "exclude=special")
+        for layer in range(4)
+    ]
     assert [layer["layer"] for layer in content["layers"]] == [0, 1, 2, 3, *names]
     best = max(content["layers"], key=lambda layer: layer["f1"]["pearson"])
     assert (content["best_layer"], best["p"], best["loss"]) == (best["layer"], None, 0)
@@ -174,4 +202,6 @@ def test_matchings_are_candidates_beside_layers(tune, refused, all_layers_bundle
     alone = json.loads(tune("--matching", "code-bert-score", "--format", "json").stdout)
     assert [layer["layer"] for layer in alone["layers"]] == [0, 1, 2, 3]
     assert "|matching:code-bert-score|" in alone["signature"]
-    assert [layer["f1"] for layer in alone["layers"]] == [layer["f1"] for layer in content["layers"][4:8]]
+    assert [layer["f1"] for layer in alone["layers"]] == [
+        layer["f1"] for layer in content["layers"][4:8]
+    ]

@@ -31,7 +31,10 @@ def scores():
 def test_correlations_are_those_of_scipy(scores, by):
     groups = {"all": lambda side: side.reshape(1, -1), "segment": np.transpose}[by]
     pairs = [*zip(*map(groups, scores), strict=True)]
-    expected = [stats.pearsonr(human[~np.isnan(human)], metric[~np.isnan(human)]).statistic for human, metric in pairs]
+    expected = [
+        stats.pearsonr(human[~np.isnan(human)], metric[~np.isnan(human)]).statistic
+        for human, metric in pairs
+    ]
     measure = correlate(*scores, by=by)
     assert measure.value == pytest.approx(np.mean(expected), abs=1e-12)
     assert (measure.n, measure.groups) == ((~np.isnan(scores[0])).sum(), len(expected))
@@ -39,8 +42,15 @@ def test_correlations_are_those_of_scipy(scores, by):
 
 def test_groups_without_a_value_are_left_out_and_counted():
     human = np.array([[1.0, 2.0, 3.0], [5.0, 5.0, 5.0], [1.0, np.nan, np.nan]])
-    measure = correlate(human.T, np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0], [1.0, 2.0, 3.0]]).T, by="segment")
-    assert (measure.value, measure.n, measure.groups, measure.left_out) == (pytest.approx(1), 3, 1, 2)
+    measure = correlate(
+        human.T, np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0], [1.0, 2.0, 3.0]]).T, by="segment"
+    )
+    assert (measure.value, measure.n, measure.groups, measure.left_out) == (
+        pytest.approx(1),
+        3,
+        1,
+        2,
+    )
 
 
 NOBODY, VARIED = np.full((2, 3), np.nan), np.array([[1.0, 2.0, 4.0], [2.0, 5.0, 3.0]])
@@ -51,12 +61,30 @@ ONE_SEGMENT_EACH = np.tile([1.0, 2.0, 4.0], (2, 1))
     ("measure", "reason"),
     [
         (lambda: correlate_pairs(np.full(3, 0.1), np.arange(3)), "the human scores are constant"),
-        (lambda: correlate_pairs(np.arange(3), np.array([0.1 + 0.2, 0.3, 0.3])), "the metric's scores are constant"),
-        (lambda: correlate_pairs(np.array([1, np.nan]), np.arange(2)), "1 judged, and a correlation needs two"),
-        (lambda: soft_pairwise_accuracy(np.ones((1, 3)), np.ones((1, 3))), "a pair needs two systems"),
-        (lambda: soft_pairwise_accuracy(NOBODY, np.ones((2, 3))), "no segment is judged for every system"),
-        (lambda: soft_pairwise_accuracy(ONE_SEGMENT_EACH, VARIED), "the human scores tie all systems in every segment"),
-        (lambda: soft_pairwise_accuracy(VARIED, ONE_SEGMENT_EACH), "the metric ties all systems in every segment"),
+        (
+            lambda: correlate_pairs(np.arange(3), np.array([0.1 + 0.2, 0.3, 0.3])),
+            "the metric's scores are constant",
+        ),
+        (
+            lambda: correlate_pairs(np.array([1, np.nan]), np.arange(2)),
+            "1 judged, and a correlation needs two",
+        ),
+        (
+            lambda: soft_pairwise_accuracy(np.ones((1, 3)), np.ones((1, 3))),
+            "a pair needs two systems",
+        ),
+        (
+            lambda: soft_pairwise_accuracy(NOBODY, np.ones((2, 3))),
+            "no segment is judged for every system",
+        ),
+        (
+            lambda: soft_pairwise_accuracy(ONE_SEGMENT_EACH, VARIED),
+            "the human scores tie all systems in every segment",
+        ),
+        (
+            lambda: soft_pairwise_accuracy(VARIED, ONE_SEGMENT_EACH),
+            "the metric ties all systems in every segment",
+        ),
         (
             lambda: tie_calibrated_accuracy(ONE_SEGMENT_EACH, VARIED),
             "the human scores tie every pair of outputs of a segment",
@@ -77,10 +105,30 @@ def test_squares_neither_vanish_nor_overflow(scale):
 @pytest.mark.parametrize(
     ("human", "metric", "options", "message"),
     [
-        (np.ones((2, 3)), np.ones((3, 2)), {}, r"\(2, 3\) and metric scores of shape \(3, 2\); expected both as"),
-        (np.ones((1, 2)), np.array([[1, np.nan]]), {}, "The metric gave no finite score at system 0, segment 1"),
-        (np.array([[1, np.inf]]), np.ones((1, 2)), {}, "Annotators gave no finite score at system 0, segment 1"),
-        (np.ones((1, 2)), np.ones((1, 2)), {"by": "word"}, "There is no grouping 'word'; expected one of all, segment"),
+        (
+            np.ones((2, 3)),
+            np.ones((3, 2)),
+            {},
+            r"\(2, 3\) and metric scores of shape \(3, 2\); expected both as",
+        ),
+        (
+            np.ones((1, 2)),
+            np.array([[1, np.nan]]),
+            {},
+            "The metric gave no finite score at system 0, segment 1",
+        ),
+        (
+            np.array([[1, np.inf]]),
+            np.ones((1, 2)),
+            {},
+            "Annotators gave no finite score at system 0, segment 1",
+        ),
+        (
+            np.ones((1, 2)),
+            np.ones((1, 2)),
+            {"by": "word"},
+            "There is no grouping 'word'; expected one of all, segment",
+        ),
     ],
 )
 def test_bad_input(human, metric, options, message):
@@ -126,7 +174,9 @@ def test_spa_is_one_minus_the_mean_difference_of_p_in_both_orders(digits):
     human, metric = rng.normal(size=(2, 5, 30))
     human = human if digits is None else human.round(digits)
     people, machine = superiority(human) / 1000, superiority(metric) / 1000
-    difference = np.mean([abs(people[i, j] - machine[i, j]) for i, j in itertools.permutations(range(5), 2)])
+    difference = np.mean(
+        [abs(people[i, j] - machine[i, j]) for i, j in itertools.permutations(range(5), 2)]
+    )
     measure = soft_pairwise_accuracy(human, metric)
     assert (measure.value, measure.n) == (pytest.approx(1 - difference, abs=1e-12), 10)
 
@@ -176,7 +226,9 @@ def test_it_is_the_best_of_all_thresholds(seed, gaps):
     human = rng.integers(0, 3, (5, 12)).astype(np.float64)
     metric = (human + rng.normal(scale=2, size=human.shape)).round(1)
     human[rng.random(human.shape) < gaps] = np.nan
-    candidates = {0.0} | {abs(a - b) for column in metric.T for a, b in itertools.combinations(column, 2)}
+    candidates = {0.0} | {
+        abs(a - b) for column in metric.T for a, b in itertools.combinations(column, 2)
+    }
     accuracies = {epsilon: accuracy_at(epsilon, human, metric) for epsilon in candidates}
 
     result = tie_calibrated_accuracy(human, metric)
@@ -188,11 +240,24 @@ def test_it_is_the_best_of_all_thresholds(seed, gaps):
 @pytest.mark.parametrize(
     ("human", "metric", "value", "epsilon", "n"),
     [
-        pytest.param([[1, 1], [1, 2]], [[0, 0], [0.5, 1]], 1, 0.5, 2, id="a difference of epsilon is a tie"),
+        pytest.param(
+            [[1, 1], [1, 2]], [[0, 0], [0.5, 1]], 1, 0.5, 2, id="a difference of epsilon is a tie"
+        ),
         # At epsilon 1 the accuracy is one half again.
-        pytest.param([[1, 1], [2, 1]], [[1, 1], [1.5, 2]], 0.5, 0, 2, id="the smallest of equal thresholds"),
-        pytest.param([[1], [2]], [[2], [1]], 0, 0, 1, id="a wrong order is wrong at every threshold"),
-        pytest.param([[1, 1], [2, np.nan]], [[1, 5], [2, np.nan]], 1, 0, 1, id="segments with one judged system"),
+        pytest.param(
+            [[1, 1], [2, 1]], [[1, 1], [1.5, 2]], 0.5, 0, 2, id="the smallest of equal thresholds"
+        ),
+        pytest.param(
+            [[1], [2]], [[2], [1]], 0, 0, 1, id="a wrong order is wrong at every threshold"
+        ),
+        pytest.param(
+            [[1, 1], [2, np.nan]],
+            [[1, 5], [2, np.nan]],
+            1,
+            0,
+            1,
+            id="segments with one judged system",
+        ),
         pytest.param([[1, np.nan], [np.nan, 1]], [[1, 1], [1, 1]], None, None, 0, id="no pairs"),
     ],
 )

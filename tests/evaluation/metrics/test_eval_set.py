@@ -29,8 +29,16 @@ def test_a_set_lists_its_judgements_and_metrics(sets):
         ("en-he", {}, "called 'en-he'; it has en-de, he-en"),
         ("en-de", {"gold": "da"}, "has no gold of en-de called 'da'; it has da.raw, mqm"),
         ("en-de", {}, "has 2 kinds of judgements of en-de: da.raw, mqm. Name one as `gold`"),
-        ("en-de", {"gold": "mqm"}, "has 2 references of en-de: refA, refB. Name one as `reference`"),
-        ("he-en", {"reference": "refC"}, "has no reference of he-en called 'refC'; it has refA, refB"),
+        (
+            "en-de",
+            {"gold": "mqm"},
+            "has 2 references of en-de: refA, refB. Name one as `reference`",
+        ),
+        (
+            "he-en",
+            {"reference": "refC"},
+            "has no reference of he-en called 'refC'; it has refA, refB",
+        ),
         ("he-en", {"metrics": ["BLUE-refB"]}, "called 'BLUE-refB'; .* Did you mean 'BLEU-refB'?"),
     ],
 )
@@ -40,17 +48,22 @@ def test_an_unknown_name_is_refused_with_those_of_the_set(sets, language_pair, o
 
 
 @pytest.mark.parametrize(
-    ("name", "systems"), [("src", "A B C D refA refB"), ("all", "A B C D"), ("refA.refB", "A B C D")]
+    ("name", "systems"),
+    [("src", "A B C D refA refB"), ("all", "A B C D"), ("refA.refB", "A B C D")],
 )
 def test_a_name_may_stand_for_none_or_several_references(sets, name, systems):
     write(
-        sets, "human-scores/he-en.mqm.sys.score", "".join(f"{one} 1\n" for one in ["A", "B", "C", "D", "refA", "refB"])
+        sets,
+        "human-scores/he-en.mqm.sys.score",
+        "".join(f"{one} 1\n" for one in ["A", "B", "C", "D", "refA", "refB"]),
     )
     assert read_eval_set(sets, "he-en", reference=name).systems == tuple(systems.split())
 
 
 def test_a_folder_without_judgements_is_no_set(tmp_path):
-    with pytest.raises(InputError, match=r"has no judgements; expected a folder in the layout of mt-metrics-eval"):
+    with pytest.raises(
+        InputError, match=r"has no judgements; expected a folder in the layout of mt-metrics-eval"
+    ):
         read_eval_set(tmp_path, "he-en")
 
 
@@ -71,11 +84,16 @@ def read(folder, **options):
 
 def test_the_only_gold_and_the_reference_of_metrics_are_taken(folder):
     judged = read(folder)
-    assert (judged.gold, judged.reference, [*judged.metrics]) == ("mqm", "refB", ["BLEU-refB", "chrF-refB"])
+    assert (judged.gold, judged.reference, [*judged.metrics]) == (
+        "mqm",
+        "refB",
+        ["BLEU-refB", "chrF-refB"],
+    )
     assert judged.systems == ("A", "B", "C", "D", "refA")
     np.testing.assert_array_equal(judged.human_segment[0], [-1, 0, -5, np.nan, -2])
     np.testing.assert_array_equal(judged.metrics["BLEU-refB"].segment[2], [10, 22, 21, 30, 8])
-    np.testing.assert_array_equal(judged.metrics["BLEU-refB"].system, [24, 35, 19, 29, 36])  # as read, no means
+    # as read, no means
+    np.testing.assert_array_equal(judged.metrics["BLEU-refB"].system, [24, 35, 19, 29, 36])
 
 
 def test_scores_of_systems_are_means_where_there_is_no_file(folder):
@@ -99,7 +117,9 @@ def test_a_metric_may_lack_scores_that_nobody_judged(folder):
     write(folder, BLEU_SEGMENTS, score_lines({**BLEU, "A": [*BLEU["A"][:3], None, BLEU["A"][4]]}))
     np.testing.assert_array_equal(read(folder).judged().metrics["BLEU-refB"].segment[0, 3], np.nan)
     write(folder, BLEU_SEGMENTS, score_lines({**BLEU, "A": [None, *BLEU["A"][1:]]}))
-    with pytest.raises(InputError, match="he-en: BLEU-refB has no score for segment 1 of system A, which has"):
+    with pytest.raises(
+        InputError, match="he-en: BLEU-refB has no score for segment 1 of system A, which has"
+    ):
         read(folder).judged()
 
 
@@ -112,7 +132,12 @@ def test_metrics_are_those_of_the_reference_or_those_named(folder):
 def test_references_in_use_are_no_systems_even_if_judged(folder):
     write(folder, HUMAN_SEGMENTS, score_lines({**HUMAN, "refB": [0, 0, 0, None, 0]}))
     assert "refB" not in read(folder).systems
-    assert read(folder, reference="refA.refB", metrics=["BLEU-refB"]).systems == ("A", "B", "C", "D")
+    assert read(folder, reference="refA.refB", metrics=["BLEU-refB"]).systems == (
+        "A",
+        "B",
+        "C",
+        "D",
+    )
 
 
 def test_windows_line_ends_and_byte_order_marks_are_read(folder):
@@ -137,8 +162,16 @@ def test_texts_are_those_of_all_systems_judged_or_not(folder):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        (HUMAN_SEGMENTS, "A\t1\nA 2 3\n", "line 2: 3 fields; expected the name of a system and its score"),
-        (HUMAN_SEGMENTS, "A\t1\nA\tgood\n", "line 2: 'good' is not a score; expected a number, or None"),
+        (
+            HUMAN_SEGMENTS,
+            "A\t1\nA 2 3\n",
+            "line 2: 3 fields; expected the name of a system and its score",
+        ),
+        (
+            HUMAN_SEGMENTS,
+            "A\t1\nA\tgood\n",
+            "line 2: 'good' is not a score; expected a number, or None",
+        ),
         (HUMAN_SEGMENTS, "A\t1\nA\t1_5\n", "line 2: '1_5' is not a score"),
         (HUMAN_SEGMENTS, "A\tnan\n", "line 1: 'nan' is not a score"),
         (HUMAN_SEGMENTS, "A\t1\n\nA\t1\n", "line 2: 0 fields"),
@@ -148,7 +181,11 @@ def test_texts_are_those_of_all_systems_judged_or_not(folder):
             score_lines({"A": [1, 2], "B": [1], "C": [1], "D": [1], "refA": [1]}),
             "BLEU-refB.sys.score has 2 lines of the system A; expected one",
         ),
-        (BLEU_SYSTEMS, score_lines({"A": [1], "B": [2], "C": [3], "D": [3]}), "no line of the system refA"),
+        (
+            BLEU_SYSTEMS,
+            score_lines({"A": [1], "B": [2], "C": [3], "D": [3]}),
+            "no line of the system refA",
+        ),
     ],
 )
 def test_a_damaged_file_is_named_with_its_line(folder, name, content, message):
@@ -179,9 +216,17 @@ def test_a_metric_that_lacks_a_judged_system_is_left_out(folder, caplog):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        (BLEU_SEGMENTS, score_lines({**BLEU, "C": BLEU["C"][:4]}), r"C in .*seg.score has 4 lines, .* A in .* 5"),
+        (
+            BLEU_SEGMENTS,
+            score_lines({**BLEU, "C": BLEU["C"][:4]}),
+            r"C in .*seg.score has 4 lines, .* A in .* 5",
+        ),
         (BLEU_SEGMENTS, b"A\t1\n\xff\t2\n", r"BLEU-refB.seg.score, line 2: this is not UTF-8"),
-        ("references/he-en.refB.txt", "one\ntwo\n", r"he-en.refB.txt has 2 lines, and the system A in .* has 5"),
+        (
+            "references/he-en.refB.txt",
+            "one\ntwo\n",
+            r"he-en.refB.txt has 2 lines, and the system A in .* has 5",
+        ),
         ("system-outputs/he-en/B.txt", None, "no outputs of the system 'B'"),
         (BLEU_SEGMENTS, "folder", r"Cannot read .*BLEU-refB.seg.score \(Is a directory\)"),
     ],
@@ -200,7 +245,11 @@ def test_a_file_of_another_length_or_without_text_is_named(folder, name, content
 def test_the_name_of_a_system_is_not_the_name_of_a_file(folder, name):
     for level in ("seg", "sys"):
         scores = HUMAN if level == "seg" else means(HUMAN)
-        write(folder, f"human-scores/he-en.mqm.{level}.score", score_lines({**scores, name: scores["A"]}))
+        write(
+            folder,
+            f"human-scores/he-en.mqm.{level}.score",
+            score_lines({**scores, name: scores["A"]}),
+        )
     write(folder.parent, "secret.txt", "secret\n" * 5)
     with pytest.raises(InputError, match=f"no outputs of the system '{name}'"):
         read(folder, metrics=[], with_texts=True)

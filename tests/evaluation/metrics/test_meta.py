@@ -22,7 +22,11 @@ def evaluate(*language_pairs, **options):
 
 
 def metric_of(*language_pairs, name="m", **options):
-    [metric] = [one for one in evaluate(*language_pairs, **options).language_pairs[0].metrics if one.name == name]
+    [metric] = [
+        one
+        for one in evaluate(*language_pairs, **options).language_pairs[0].metrics
+        if one.name == name
+    ]
     return metric
 
 
@@ -52,7 +56,9 @@ def test_a_system_that_nobody_judged_is_left_out(full_scores):
 
 
 def test_scores_of_systems_move_as_the_means_of_their_segments_do():
-    """Against a plain bootstrap: two further systems were judged as wholes only, and their scores stay."""
+    """Against a plain bootstrap: two further systems were judged as wholes only, and their scores
+    stay.
+    """
     rng = np.random.default_rng(11)
     quality = np.array([0.0, 0.3, 0.5, 0.9, 1.2, 1.5, -1.0])
     human = quality[:, None] + rng.normal(size=(7, 60))
@@ -82,31 +88,51 @@ def test_every_two_metrics_are_tested_by_outputs_and_by_systems(full_scores):
     assert difference.delta == pytest.approx(values["m"] - values["other"])
     assert 1 / 51 <= difference.p == difference.p_holm < 0.05
     assert outputs.differences["other", "m"].delta == -difference.delta
-    assert {metric.name: (metric.segment.ranks, metric.system.ranks) for metric in result.metrics} == {
-        name: ({"acc_eq": outputs.ranks[name]}, {"spa": systems.ranks[name]}) for name in ("m", "other")
+    assert {
+        metric.name: (metric.segment.ranks, metric.system.ranks) for metric in result.metrics
+    } == {
+        name: ({"acc_eq": outputs.ranks[name]}, {"spa": systems.ranks[name]})
+        for name in ("m", "other")
     }
 
 
 def difficulty_and_quality(seed=0, systems=8, segments=60):
-    """Return human scores, the same difficulty of segments for every system, and scores that see quality with noise."""
+    """Return human scores, the same difficulty of segments for every system, and scores that see
+    quality with noise.
+    """
     rng = np.random.default_rng(seed)
     difficulty, quality = rng.normal(0, 2, segments), rng.normal(0, 0.5, (systems, 1))
     human = difficulty + quality + rng.normal(size=(systems, segments))
-    return human, np.tile(difficulty, (systems, 1)), human - difficulty + rng.normal(size=human.shape)
+    return (
+        human,
+        np.tile(difficulty, (systems, 1)),
+        human - difficulty + rng.normal(size=human.shape),
+    )
 
 
 def test_a_metric_of_the_difficulty_of_segments_is_beside_no_metric_of_quality():
     human, difficulty, quality = difficulty_and_quality()
     noise = np.random.default_rng(1).normal(size=human.shape)
-    metrics = {"means": difficulty, "noisy": difficulty + 0.001 * noise, "quality": quality, "noise": noise}
+    metrics = {
+        "means": difficulty,
+        "noisy": difficulty + 0.001 * noise,
+        "quality": quality,
+        "noise": noise,
+    }
     result = evaluate(judged(human, metrics), sentinels=True)
     [pair] = result.language_pairs
     best, *others = pair.metrics
     assert max(others, key=lambda one: one.segment["pearson"].value).segment["pearson"].value > 0.7
-    assert (best.name, best.segment.ranks, best.system.ranks) == ("quality", {"acc_eq": 1}, {"spa": 1})
+    assert (best.name, best.segment.ranks, best.system.ranks) == (
+        "quality",
+        {"acc_eq": 1},
+        {"spa": 1},
+    )
     assert all(one.segment.ranks["acc_eq"] > 1 for one in others)
     assert all(one.system.ranks.get("spa", 2) > 1 for one in others)
-    assert {test.metric for test in pair.tests["acc_eq"].sentinels if test.p_holm < 0.05} == {"quality"}
+    assert {test.metric for test in pair.tests["acc_eq"].sentinels if test.p_holm < 0.05} == {
+        "quality"
+    }
     assert "sentinel-segment" in {one.name for one in pair.sentinels}
     assert result.table().startswith("quality agrees best on outputs of a segment (acc*_eq ")
 
@@ -117,7 +143,11 @@ def test_the_metrics_of_outputs_and_of_systems_are_both_named():
     human = quality + rng.normal(size=(8, 200))
     outputs = human + 0.3 * rng.normal(size=human.shape) - 0.99 * quality
     systems = quality + 3 * rng.normal(size=human.shape)
-    table = evaluate(judged(human, {"o": outputs, "s": systems}), permutations=200).table().replace("\n", " ")
+    table = (
+        evaluate(judged(human, {"o": outputs, "s": systems}), permutations=200)
+        .table()
+        .replace("\n", " ")
+    )
     assert re.match(
         r"o agrees best on outputs of a segment \(acc\*_eq \d\.\d+; significantly better than s\) "
         r"and s on systems \(SPA \d\.\d+; significantly better than o\)\. ",
@@ -136,9 +166,18 @@ def test_few_systems_have_no_clause_of_their_own():
 @pytest.mark.parametrize("systems", [1, 8])
 def test_the_wrong_way_round_is_said_and_mended(systems):
     human, _, quality = difficulty_and_quality(systems=systems)
-    metrics = {"good one": quality, "worse": quality + 3 * np.random.default_rng(2).normal(size=human.shape)}
-    plain, given = judged(human, metrics), judged(human, {"good one": -quality, "worse": metrics["worse"]})
-    words = "good one orders outputs the wrong way round: if lower scores are better, give --lower-better 'good one'."
+    metrics = {
+        "good one": quality,
+        "worse": quality + 3 * np.random.default_rng(2).normal(size=human.shape),
+    }
+    plain, given = (
+        judged(human, metrics),
+        judged(human, {"good one": -quality, "worse": metrics["worse"]}),
+    )
+    words = (
+        "good one orders outputs the wrong way round: if lower scores are better, give "
+        "--lower-better 'good one'."
+    )
     result = evaluate(given)
     assert words in result.table().replace("\n", " ")
     assert result.language_pairs[0].reversed == ("good one",)
@@ -157,7 +196,11 @@ def test_random_numbers_and_the_difficulty_of_segments_are_no_metrics_the_wrong_
     for seed in range(20):
         human, difficulty, _ = difficulty_and_quality(seed, segments=30)
         noise = np.random.default_rng([seed, 1]).normal(size=human.shape)
-        found += evaluate(judged(human, {"noise": noise, "easy": -difficulty})).language_pairs[0].reversed
+        found += (
+            evaluate(judged(human, {"noise": noise, "easy": -difficulty}))
+            .language_pairs[0]
+            .reversed
+        )
     assert len(found) <= 2
 
 
@@ -184,10 +227,14 @@ def test_the_order_of_systems_changes_no_bit(scores):
 
 def test_intervals_are_wider_where_documents_are_drawn(full_scores):
     human, metrics = full_scores
-    human, metrics = (human.repeat(3, axis=1), {name: one.repeat(3, axis=1) for name, one in metrics.items()})
+    human, metrics = (
+        human.repeat(3, axis=1),
+        {name: one.repeat(3, axis=1) for name, one in metrics.items()},
+    )
     documents = tuple(f"d{segment // 3}" for segment in range(120))
     by_segment, by_document = (
-        metric_of(judged(human, metrics, **fields)).segment["pearson"] for fields in ({}, {"documents": documents})
+        metric_of(judged(human, metrics, **fields)).segment["pearson"]
+        for fields in ({}, {"documents": documents})
     )
     assert by_document.high - by_document.low > 1.3 * (by_segment.high - by_segment.low)
     assert by_document.low < by_document.value < by_document.high
@@ -196,12 +243,20 @@ def test_intervals_are_wider_where_documents_are_drawn(full_scores):
 def test_a_metric_gains_nothing_by_constant_scores():
     rng = np.random.default_rng(0)
     human = rng.normal(size=(8, 400))
-    half = np.where(np.arange(400) < 200, human, 0) + 3 * rng.normal(size=(8, 400))  # useless on the other half
+    # useless on the other half
+    half = np.where(np.arange(400) < 200, human, 0) + 3 * rng.normal(size=(8, 400))
     constant = np.where(np.arange(400) < 200, half, 1.0)
-    metrics = {name: metric_of(judged(human, {"m": one})) for name, one in (("half", half), ("constant", constant))}
+    metrics = {
+        name: metric_of(judged(human, {"m": one}))
+        for name, one in (("half", half), ("constant", constant))
+    }
     by_item = {name: metric.segment["pearson_by_item"] for name, metric in metrics.items()}
     assert by_item["constant"].value <= by_item["half"].value + 0.03
-    assert (by_item["constant"].zeros, by_item["constant"].groups, by_item["constant"].left_out) == (200, 400, 0)
+    assert (
+        by_item["constant"].zeros,
+        by_item["constant"].groups,
+        by_item["constant"].left_out,
+    ) == (200, 400, 0)
     assert metrics["constant"].to_dict()["segment"]["zeros"] == {"pearson_by_item": 200}
 
 
@@ -212,7 +267,11 @@ def test_a_constant_metric_has_no_correlation_but_a_reason(full_scores):
     assert (flat.name, flat.system.ranks, flat.segment["pearson"].value) == ("flat", {}, None)
     assert flat.segment.to_dict()["reasons"]["pearson"] == "the metric's scores are constant"
     assert flat.system["spa"].reason == "the metric ties all systems in every segment"
-    assert {one.segment.ranks["acc_eq"] for one in result.language_pairs[0].metrics if one.name != "flat"} == {1, 2}
+    assert {
+        one.segment.ranks["acc_eq"]
+        for one in result.language_pairs[0].metrics
+        if one.name != "flat"
+    } == {1, 2}
 
 
 def test_pairs_of_human_scores_that_differ_by_rounding_are_counted_and_no_ties(full_scores):
@@ -220,7 +279,9 @@ def test_pairs_of_human_scores_that_differ_by_rounding_are_counted_and_no_ties(f
     human[0], human[1] = 0.3, 0.3
     human[0, :7] = 0.1 + 0.2
     result = evaluate(judged(human, metrics)).language_pairs[0]
-    assert result.notes[0].startswith("7 pairs of outputs with human scores that differ by rounding alone")
+    assert result.notes[0].startswith(
+        "7 pairs of outputs with human scores that differ by rounding alone"
+    )
     for metric in result.metrics:
         expected = tie_calibrated_accuracy(human, metrics[metric.name]).value
         assert metric.segment["acc_eq"].value == expected
@@ -236,10 +297,15 @@ def test_human_scores_that_tie_every_pair_give_no_value(full_scores, value):
     result = evaluate(judged(human, metrics), sentinels=True)
     for metric in result.language_pairs[0].metrics:
         assert [metric.segment["acc_eq"].value, metric.system["spa"].value] == [None, None]
-        assert metric.segment["acc_eq"].reason == "the human scores tie every pair of outputs of a segment"
+        assert (
+            metric.segment["acc_eq"].reason
+            == "the human scores tie every pair of outputs of a segment"
+        )
     is_equal = value == 1.0
     assert result.table().startswith(
-        "The human scores are all equal: nothing can be measured." if is_equal else "No metric is ranked: the human"
+        "The human scores are all equal: nothing can be measured."
+        if is_equal
+        else "No metric is ranked: the human"
     )
 
 
@@ -272,10 +338,15 @@ def test_a_system_that_was_seldom_judged_leaves_the_others_their_accuracy(number
     [expected] = evaluate(judged(human[:6], others)).language_pairs
     human[6, number:] = np.nan
     [result] = evaluate(judged(human, metrics)).language_pairs
-    assert [metric.system["spa"] for metric in result.metrics] == [metric.system["spa"] for metric in expected.metrics]
+    assert [metric.system["spa"] for metric in result.metrics] == [
+        metric.system["spa"] for metric in expected.metrics
+    ]
     assert result.tests["spa"] == expected.tests["spa"]
     assert (result.systems, result.spa_systems) == (tuple("ABCDEFG"), tuple("ABCDEF"))
-    assert "SPA leaves out G: judged on less than half as many segments as another system" in result.notes
+    assert (
+        "SPA leaves out G: judged on less than half as many segments as another system"
+        in result.notes
+    )
 
 
 def test_a_system_that_was_judged_on_half_of_the_segments_is_compared():
@@ -291,7 +362,10 @@ def test_pairs_of_outputs_in_fewer_than_20_segments_have_no_accuracy():
     human[0, :30] = human[1, 42:] = np.nan
     result = evaluate(judged(human, metrics))
     [one, _] = result.language_pairs[0].metrics
-    for name, reason in (("acc_eq", "judged for two systems"), ("pearson_by_item", "with different human scores")):
+    for name, reason in (
+        ("acc_eq", "judged for two systems"),
+        ("pearson_by_item", "with different human scores"),
+    ):
         assert one.segment[name].value is None
         assert one.segment[name].reason.startswith(f"12 segments {reason}")
     assert one.segment["pearson"].low is not None
@@ -303,7 +377,9 @@ def test_pairs_of_outputs_in_fewer_than_20_segments_have_no_accuracy():
 
 
 def mixed(doubles, segments=100, seed=0):
-    """Return human scores of two systems, of which one has few outputs; scores that see quality; and the difficulty."""
+    """Return human scores of two systems, of which one has few outputs; scores that see quality;
+    and the difficulty.
+    """
     human, difficulty, quality = difficulty_and_quality(seed, 2, segments)
     human[1, np.random.default_rng(seed).permutation(segments)[doubles:]] = np.nan
     return human, difficulty, quality
@@ -311,7 +387,13 @@ def mixed(doubles, segments=100, seed=0):
 
 @pytest.mark.parametrize(
     ("doubles", "measures"),
-    [(0, ["pearson"]), (19, ["pearson"]), (20, ["pearson", "acc_eq"]), (49, ["pearson", "acc_eq"]), (50, ["acc_eq"])],
+    [
+        (0, ["pearson"]),
+        (19, ["pearson"]),
+        (20, ["pearson", "acc_eq"]),
+        (49, ["pearson", "acc_eq"]),
+        (50, ["acc_eq"]),
+    ],
 )
 def test_few_segments_with_two_outputs_leave_r_to_rank_outputs(doubles, measures):
     human, _, quality = mixed(doubles)
@@ -327,7 +409,9 @@ def test_few_segments_with_two_outputs_leave_r_to_rank_outputs(doubles, measures
 def test_a_metric_of_segments_has_no_r_beside_acc_eq(doubles):
     human, difficulty, quality = mixed(doubles)
     noise = np.random.default_rng(1).normal(size=human.shape)
-    result = evaluate(judged(human, {"same": difficulty, "m": quality, "n": quality + noise}), sentinels=True)
+    result = evaluate(
+        judged(human, {"same": difficulty, "m": quality, "n": quality + noise}), sentinels=True
+    )
     [pair] = result.language_pairs
     assert {*pair.tests["pearson"].ranks} == {"m", "n"}
     assert {*pair.tests["acc_eq"].ranks} == {"m", "n", "same"}
@@ -351,7 +435,9 @@ def test_a_leader_by_r_that_is_worse_on_outputs_of_a_segment_is_contradicted():
         table,
     )
     assert "p of r above the diagonal, acc*_eq below, by exchanging " in table
-    alone = evaluate(judged(human, {"easy": metrics["easy"], "easier": metrics["easy"] + 0.01 * noise}))
+    alone = evaluate(
+        judged(human, {"easy": metrics["easy"], "easier": metrics["easy"] + 0.01 * noise})
+    )
     assert ") but " not in alone.table().replace("\n", " ")
 
 
@@ -368,13 +454,20 @@ def test_means_are_of_the_measures_that_rank_in_every_pair():
     assert result.table().startswith("Over 2 language pairs, easy agrees best on outputs (r ")
     human, _, quality = mixed(60)
     shared = judged(human, {"easy": quality, "quality": quality**3}, language_pair="c-a")
-    assert evaluate(*pairs, shared).table().startswith("Over 3 language pairs, no measure ranks the metrics of all.")
+    assert (
+        evaluate(*pairs, shared)
+        .table()
+        .startswith("Over 3 language pairs, no measure ranks the metrics of all.")
+    )
 
 
 def test_an_output_more_leaves_a_ranking_by_outputs():
     human, _, quality = mixed(60, segments=60, seed=4)
     rng = np.random.default_rng(4)
-    metrics = {"m": quality + rng.normal(size=human.shape), "n": quality + rng.normal(size=human.shape)}
+    metrics = {
+        "m": quality + rng.normal(size=human.shape),
+        "n": quality + rng.normal(size=human.shape),
+    }
     known = np.full(human.shape, np.nan)
     has_accuracy = False
     for number, (system, segment) in enumerate(rng.permutation(np.argwhere(~np.isnan(human))), 1):
@@ -399,7 +492,11 @@ def test_fewer_than_20_segments_give_no_verdict():
         assert [metric.system.ranks, metric.segment.ranks] == [{}] * 2
         assert metric.system["pearson"].value is not None
         assert [metric.system["spa"].value, metric.segment["acc_eq"].value] == [None, None]
-        assert metric.to_dict()["system"]["intervals"] == metric.to_dict()["segment"]["intervals"] == {}
+        assert (
+            metric.to_dict()["system"]["intervals"]
+            == metric.to_dict()["segment"]["intervals"]
+            == {}
+        )
     assert pair.tests == {}
     assert pair.notes[0].startswith("19 segments: fewer than 20 give no intervals, ranks and tests")
     assert "19 segments: fewer than 20 give no intervals, ranks and tests" in result.table()
@@ -415,12 +512,20 @@ def test_20_segments_have_every_value():
 
 
 @pytest.mark.parametrize(
-    ("gold", "r"), [(lambda human: human, "+1"), (lambda human: 100 * human + 3, "+1"), (lambda human: -human, "-1")]
+    ("gold", "r"),
+    [
+        (lambda human: human, "+1"),
+        (lambda human: 100 * human + 3, "+1"),
+        (lambda human: -human, "-1"),
+    ],
 )
 def test_human_scores_among_the_metrics_are_named(full_scores, gold, r):
     human, metrics = full_scores
     result = evaluate(judged(human, {**metrics, "mean_score": gold(human)}))
-    note = f"mean_score is the human scores themselves, or linear in them, and has no rank: r = {r} is by construction"
+    note = (
+        f"mean_score is the human scores themselves, or linear in them, and has no rank: r = {r} "
+        "is by construction"
+    )
     assert note in result.language_pairs[0].notes
     assert result.table().startswith("m agrees best on outputs of a segment")
     [found] = [one for one in result.language_pairs[0].metrics if one.name == "mean_score"]
@@ -451,7 +556,9 @@ def test_scores_of_any_size_give_the_same_test(full_scores):
 def test_judged_segments_are_counted_and_differences_noted():
     human = [[1, 2, np.nan, 4], [1, np.nan, np.nan, 5], [3, 1, np.nan, 7]]
     [result] = evaluate(judged(human, {"m": np.arange(12.0).reshape(3, 4)})).language_pairs
-    assert result.notes[0].startswith("systems are judged on different segments, 2 to 3 each, of which 2 for all")
+    assert result.notes[0].startswith(
+        "systems are judged on different segments, 2 to 3 each, of which 2 for all"
+    )
     assert "look alike" not in result.notes[0]
     assert result.segments == 3
 
@@ -461,13 +568,17 @@ def test_ids_that_look_alike_are_named(other):
     human = [[1, np.nan, 4], [np.nan, 2, 5]]
     systems = judged(human, {"m": np.arange(6.0).reshape(2, 3)})
     [result] = evaluate(replace(systems, segments=("seg 1", other, "seg 10"))).language_pairs
-    assert result.notes[0].endswith(f"; the ids 'seg 1' and {other!r} look alike, and are two segments")
+    assert result.notes[0].endswith(
+        f"; the ids 'seg 1' and {other!r} look alike, and are two segments"
+    )
 
 
 def test_a_metric_without_segment_scores_has_no_segment_rank(full_scores):
     systems = judged(*full_scores)
     whole = MetricScores(systems.human_system**3, None)
-    [result] = evaluate(replace(systems, metrics={**systems.metrics, "whole": whole})).language_pairs
+    [result] = evaluate(
+        replace(systems, metrics={**systems.metrics, "whole": whole})
+    ).language_pairs
     last = result.metrics[-1]
     assert (last.name, last.segment, last.system.ranks) == ("whole", None, {})
     assert last.system["pearson"].value > 0.8
@@ -480,7 +591,11 @@ def three_pairs():
     found = [difficulty_and_quality(seed, systems=6, segments=30) for seed in (5, 6, 7)]
     rng = np.random.default_rng(9)
     return [
-        judged(human, {"m": quality, "n": quality + 0.5 * rng.normal(size=human.shape)}, language_pair=name)
+        judged(
+            human,
+            {"m": quality, "n": quality + 0.5 * rng.normal(size=human.shape)},
+            language_pair=name,
+        )
         for name, (human, _, quality) in zip(names, found, strict=True)
     ]
 
@@ -489,21 +604,27 @@ def test_means_over_language_pairs_have_p_and_the_first_line():
     result = evaluate(*three_pairs(), permutations=500)
     best, other = result.means
     for name, level in (("acc_eq", "segment"), ("spa", "system")):
-        values = [{one.name: getattr(one, level)[name].value for one in pair.metrics} for pair in result.language_pairs]
+        values = [
+            {one.name: getattr(one, level)[name].value for one in pair.metrics}
+            for pair in result.language_pairs
+        ]
         assert best[name].value == pytest.approx(np.mean([each[best.name] for each in values]))
         assert best[name].low < best[name].value < best[name].high
         assert result.mean_tests[name].differences[best.name, other.name].p == pytest.approx(
             result.mean_tests[name].differences[other.name, best.name].p
         )
-    values = [{one.name: one.segment["acc_eq"].value for one in pair.metrics} for pair in result.language_pairs]
+    values = [
+        {one.name: one.segment["acc_eq"].value for one in pair.metrics}
+        for pair in result.language_pairs
+    ]
     delta = result.mean_tests["acc_eq"].differences["m", "n"].delta
     assert delta == pytest.approx(np.mean([each["m"] - each["n"] for each in values]))
     assert result.table().startswith(
         f"Over 3 language pairs, {best.name} agrees best on outputs of a segment (acc*_eq "
     )
     assert (
-        f"\np of acc*_eq above the diagonal, SPA below, by exchanging {result.units['segments']} segments"
-        in result.table()
+        f"\np of acc*_eq above the diagonal, SPA below, by exchanging {result.units['segments']} "
+        "segments" in result.table()
     )
 
 
@@ -512,7 +633,10 @@ def test_p_of_a_mean_is_that_of_the_segments_of_all_pairs():
     tests = evaluate(*pairs, permutations=300, seed=1).mean_tests
     for name in ("acc_eq", "spa"):
         sums = [
-            [segment_sums(one.human_segment, one.metrics[metric].segment, one.unit_numbers)[name] for metric in "mn"]
+            [
+                segment_sums(one.human_segment, one.metrics[metric].segment, one.unit_numbers)[name]
+                for metric in "mn"
+            ]
             for one in pairs
         ]
         p = exchange_units(sums, permutations=300, seed=1)[0, 1]
@@ -524,7 +648,9 @@ def test_whole_systems_have_no_tests_intervals_and_ranks():
     result = evaluate(judged_wholes(human, {"m": human**2, "n": -(human**2)}))
     [pair] = result.language_pairs
     assert pair.tests["system_pearson"].differences == {}
-    assert [(metric.system["pearson"].low, metric.system.ranks) for metric in pair.metrics] == [(None, {})] * 2
+    assert [(metric.system["pearson"].low, metric.system.ranks) for metric in pair.metrics] == [
+        (None, {})
+    ] * 2
     assert result.table().startswith("m agrees best on systems (r +0.962; not tested against n).")
 
 
@@ -532,7 +658,10 @@ def test_means_of_whole_systems():
     first = judged_wholes([1, 2, 4], {"m": [1, 2, 3]}, "a-b")
     second = judged_wholes([1, 2, 3, 4], {"m": [4, 3, 2.5, 1]}, "b-a")
     [mean] = evaluate(first, second).means
-    expected = [stats.pearsonr([1, 2, 4], [1, 2, 3]).statistic, stats.pearsonr([1, 2, 3, 4], [4, 3, 2.5, 1]).statistic]
+    expected = [
+        stats.pearsonr([1, 2, 4], [1, 2, 3]).statistic,
+        stats.pearsonr([1, 2, 3, 4], [4, 3, 2.5, 1]).statistic,
+    ]
     assert mean["system_pearson"].value == pytest.approx(np.mean(expected))
     assert (mean.language_pairs, mean["acc_eq"].value) == (2, None)
 
@@ -565,7 +694,9 @@ def test_json_has_the_form_that_is_documented(full_scores):
     assert (pair["gold"], pair["reference"], pair["segments"]) == ("mqm", "refB", 40)
     [test] = pair["tests"]["spa"]["pairs"]
     assert {*test} == {"first", "second", "delta", "p", "p_holm"}
-    assert record["signature"].startswith("bertscore-onnx|test:segments|permutations:50|seed:4|version:")
+    assert record["signature"].startswith(
+        "bertscore-onnx|test:segments|permutations:50|seed:4|version:"
+    )
 
 
 @pytest.mark.parametrize(
@@ -574,8 +705,14 @@ def test_json_has_the_form_that_is_documented(full_scores):
         ([], r"Give at least one"),
         ([judged_wholes([1, 2], {"m": [1, 2]})] * 2, r"and each once"),
         ([judged_wholes([1, 2], {})], r"no scores of a metric"),
-        ([judged_wholes([np.nan, np.nan], {"m": [1, 2]})], r"none of the 2 systems has a human score"),
-        ([judged_wholes([1, 2], {"m": [1, 2, 3]})], r"the scores by m have the shape \(3,\); expected \(2,\)"),
+        (
+            [judged_wholes([np.nan, np.nan], {"m": [1, 2]})],
+            r"none of the 2 systems has a human score",
+        ),
+        (
+            [judged_wholes([1, 2], {"m": [1, 2, 3]})],
+            r"the scores by m have the shape \(3,\); expected \(2,\)",
+        ),
     ],
 )
 def test_arguments_are_checked(language_pairs, message):
@@ -585,7 +722,9 @@ def test_arguments_are_checked(language_pairs, message):
 
 @pytest.fixture
 def result(tmp_path):
-    return meta_evaluate([read_eval_set(write_eval_set(tmp_path, copies=5), "he-en")], permutations=50)
+    return meta_evaluate(
+        [read_eval_set(write_eval_set(tmp_path, copies=5), "he-en")], permutations=50
+    )
 
 
 def cells(table, name, header):
@@ -598,7 +737,10 @@ def cells(table, name, header):
 def three_metrics():
     human, _ = noisy(6, 80)
     rng = np.random.default_rng(5)
-    scores = {name: human + rng.normal(0, noise, human.shape) for name, noise in (("x", 1), ("y_1", 1), ("z", 6))}
+    scores = {
+        name: human + rng.normal(0, noise, human.shape)
+        for name, noise in (("x", 1), ("y_1", 1), ("z", 6))
+    }
     texts = [[("word " * int(rng.integers(1, 9)), "a word") for _ in row] for row in human]
     return meta_evaluate([judged(human, scores, texts=texts)], permutations=300, sentinels=True)
 
@@ -610,15 +752,17 @@ def test_text_begins_with_the_verdict_and_fits_a_screen(three_metrics, monkeypat
     best, second, last = (metric.name for metric in pair.metrics)
     value = pair.metrics[0].segment["acc_eq"].value
     start = (
-        f"{best} agrees best on outputs of a segment (acc*_eq {value:.3f}; not significantly better than {second}; "
-        f"significantly better than {last}) and "
+        f"{best} agrees best on outputs of a segment (acc*_eq {value:.3f}; not significantly "
+        f"better than {second}; significantly better than {last}) and "
     )
     assert table.replace("\n", " ").startswith(start)
     assert len(table.splitlines()) <= 35
     assert max(map(len, table.splitlines())) <= 80
     row = cells(table, last, "95 % interval")
     measures = pair.metrics[2].segment["acc_eq"], pair.metrics[2].system["spa"]
-    expected = [[f"{one.value:.3f}", f"{one.low:.2f}", "to", f"{one.high:.2f}", "2"] for one in measures]
+    expected = [
+        [f"{one.value:.3f}", f"{one.low:.2f}", "to", f"{one.high:.2f}", "2"] for one in measures
+    ]
     assert row == [last, *itertools.chain(*expected)]
     best = [max(pair.sentinels, key=value) for value in (by_outputs, by_systems)]
     names = [line.split()[0] for line in table.splitlines() if line.startswith("sentinel-")]
@@ -628,8 +772,16 @@ def test_text_begins_with_the_verdict_and_fits_a_screen(three_metrics, monkeypat
 def test_the_matrix_has_outputs_above_and_systems_below_the_diagonal(three_metrics):
     [pair] = three_metrics.language_pairs
     names = [metric.name for metric in pair.metrics]
-    lines = three_metrics.table().partition("p of acc*_eq above the diagonal, SPA below")[2].splitlines()
-    rows = [[cell for cell in line.split() if cell not in names][1:] for line in lines if re.match("[123] ", line)]
+    lines = (
+        three_metrics.table()
+        .partition("p of acc*_eq above the diagonal, SPA below")[2]
+        .splitlines()
+    )
+    rows = [
+        [cell for cell in line.split() if cell not in names][1:]
+        for line in lines
+        if re.match("[123] ", line)
+    ]
     of_outputs, of_systems = (pair.tests[name].differences for name in ("acc_eq", "spa"))
     for row, name in enumerate(names):
         of_row = [
@@ -669,10 +821,16 @@ def test_latex_has_the_best_values_in_bold(three_metrics):
     assert [sum("mathbf" in row[column] for row in rows) for column in (1, 4)] == [1, 1]
     first = three_metrics.language_pairs[0].metrics[0].segment["acc_eq"]
     assert rows[1][2] == f"{first.low:.2f} to {first.high:.2f}"
-    rests_on = r"acc$^{*}_{\mathrm{eq}}$ of 1,200 pairs in 80 segments; SPA of 15 pairs in 80 segments"
+    rests_on = (
+        r"acc$^{*}_{\mathrm{eq}}$ of 1,200 pairs in 80 segments; SPA of 15 pairs in 80 segments"
+    )
     assert rf"cs-en: 6 systems, 80 segments; {rests_on}; the best values are bold." in latex
     assert "by exchanging 80 segments, two-sided" in latex
-    legends = (r"acc$^{*}_{\mathrm{eq}}$: share of pairs", "SPA: soft pairwise accuracy", "reads no meaning")
+    legends = (
+        r"acc$^{*}_{\mathrm{eq}}$: share of pairs",
+        "SPA: soft pairwise accuracy",
+        "reads no meaning",
+    )
     for words in (r"\toprule", r"\bottomrule", "permutations:300", "Holm's correction", *legends):
         assert words in latex
 
@@ -686,14 +844,20 @@ def equal_systems():
     noise = rng.normal(0, 0.5, human.shape)
     quality = human + noise - noise.mean(axis=1, keepdims=True) + rng.normal(0, 0.3, (6, 1))
     same = np.tile(rng.normal(size=60), (6, 1))
-    return [judged(human, {"good": quality, "same": same}, language_pair=name) for name in ("cs-en", "de-en")]
+    return [
+        judged(human, {"good": quality, "same": same}, language_pair=name)
+        for name in ("cs-en", "de-en")
+    ]
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_a_metric_no_better_than_random_numbers_is_not_crowned_by_either_measure(equal_systems, number):
+def test_a_metric_no_better_than_random_numbers_is_not_crowned_by_either_measure(
+    equal_systems, number
+):
     first = meta_evaluate(equal_systems[:number]).table().replace("\n", " ").partition(" cs-en")[0]
     assert re.search(
-        r"good agrees best on outputs of a segment \(acc\*_eq 0\.\d+; significantly better than same\) and on systems "
+        r"good agrees best on outputs of a segment \(acc\*_eq 0\.\d+; significantly better than "
+        r"same\) and on systems "
         r"\(SPA 0\.\d+; not significantly better than sentinel-random, which reads no meaning\)\.",
         first,
     )
@@ -703,7 +867,11 @@ def test_every_format_has_the_verdicts_and_the_notes(equal_systems):
     result = meta_evaluate([*equal_systems[:1], replace(equal_systems[1], dropped=("7",))])
     first, *_ = result.table().replace("\n", " ").partition("  Means")
     [caption] = result.figure().texts
-    for text in (result.table("tsv"), result.table("latex").replace("\n% ", " "), caption.get_text()):
+    for text in (
+        result.table("tsv"),
+        result.table("latex").replace("\n% ", " "),
+        caption.get_text(),
+    ):
         words = text.replace("\n", " ")
         assert words.count("Over 2 language pairs, good agrees best") >= 2
         assert first in words
@@ -721,10 +889,16 @@ def test_latex_has_the_means_over_language_pairs():
     result = evaluate(*three_pairs(), permutations=100)
     means, *pairs = result.table("latex").split("\n\n")
     assert len(pairs) == 3
-    assert "Agreement of metrics with human scores, means over 3 language pairs; the best values are bold." in means
+    assert (
+        "Agreement of metrics with human scores, means over 3 language pairs; the best values are "
+        "bold." in means
+    )
     rows = [line.strip(" \\").split(" & ") for line in means.splitlines() if "&" in line]
     for row, mean in zip(rows[1:], result.means, strict=True):
-        assert [row[0], row[1].strip("$")[-6:].strip("\\mathbf{}")] == [mean.name, f"{mean['acc_eq'].value:.3f}"]
+        assert [row[0], row[1].strip("$")[-6:].strip("\\mathbf{}")] == [
+            mean.name,
+            f"{mean['acc_eq'].value:.3f}",
+        ]
         assert row[2] == f"{mean['acc_eq'].low:.2f} to {mean['acc_eq'].high:.2f}"
     assert "".join(row[1] for row in rows).count("mathbf") == 1
     assert f"by exchanging {result.units['segments']} segments, two-sided" in means
@@ -744,17 +918,24 @@ def test_numbers_of_units_and_what_measures_rest_on_stand_beside_them():
     text = " ".join(result.table().split())
     for words in (
         "cs-en: 2 systems, 96 segments r of 141 outputs; acc*_eq of 45 pairs in 45 segments metric",
-        "de-en: 8 systems, 30 segments acc*_eq of 840 pairs in 30 segments; SPA of 28 pairs in 30 segments metric",
+        "de-en: 8 systems, 30 segments acc*_eq of 840 pairs in 30 segments; SPA of 28 pairs in "
+        "30 segments metric",
         "p of r above the diagonal, acc*_eq below, by exchanging 32 documents, two-sided",
         "p of acc*_eq, by exchanging 32 documents and 30 segments, two-sided",
     ):
         assert words in text
     record = json.loads(result.to_json())
     assert record["mean"]["units"] == {"documents": 32, "segments": 30}
-    found = {name: (each["units"], each["num_units"]) for name, each in record["language_pairs"].items()}
+    found = {
+        name: (each["units"], each["num_units"]) for name, each in record["language_pairs"].items()
+    }
     assert found == {"cs-en": ("documents", 32), "de-en": ("segments", 30)}
     metric = record["language_pairs"]["de-en"]["metrics"]["m"]
-    assert (metric["segment"]["n"], metric["segment"]["pairs"], metric["segment"]["groups"]["acc_eq"]) == (
+    assert (
+        metric["segment"]["n"],
+        metric["segment"]["pairs"],
+        metric["segment"]["groups"]["acc_eq"],
+    ) == (
         240,
         {"acc_eq": 840},
         30,
@@ -770,9 +951,12 @@ def test_numbers_of_units_and_what_measures_rest_on_stand_beside_them():
 
 def test_latex_without_ranks_explains_none():
     human, _, quality = difficulty_and_quality(segments=12)
-    caption = meta_evaluate([judged(human, {"m": quality})]).table("latex").partition(r"\caption{")[2]
+    caption = (
+        meta_evaluate([judged(human, {"m": quality})]).table("latex").partition(r"\caption{")[2]
+    )
     assert caption.startswith(
-        "Agreement of metrics with human scores, cs-en: 8 systems, 12 segments; the best values are bold.}"
+        "Agreement of metrics with human scores, cs-en: 8 systems, 12 segments; the best values "
+        "are bold.}"
     )
 
 
@@ -809,10 +993,16 @@ def test_documents_too_few_for_a_significant_difference_are_named():
     documents = tuple(f"d{segment // 12}" for segment in range(60))
     metrics = {"a": quality, "b": difficulty, "c": -quality}
     [result] = evaluate(judged(human, metrics, documents=documents)).language_pairs
-    assert result.notes[-1] == "5 documents: no p is below 2/32 = 0.0625, after Holm 0.188: none is significant"
+    assert (
+        result.notes[-1]
+        == "5 documents: no p is below 2/32 = 0.0625, after Holm 0.188: none is significant"
+    )
     two = tuple(f"d{segment // 30}" for segment in range(60))
     [result] = evaluate(judged(human, metrics, documents=two)).language_pairs
-    assert result.notes[-1] == "2 documents: no p is below 2/4 = 0.5, after Holm 1: none is significant"
+    assert (
+        result.notes[-1]
+        == "2 documents: no p is below 2/4 = 0.5, after Holm 1: none is significant"
+    )
 
 
 def test_documents_weigh_by_their_effective_number():
@@ -821,5 +1011,8 @@ def test_documents_weigh_by_their_effective_number():
     documents = tuple(np.repeat([f"d{at}" for at in range(25)], sizes).tolist())
     [result] = evaluate(judged(human, {"m": quality}, documents=documents)).language_pairs
     effective = sum(sizes) ** 2 / sum(size**2 for size in sizes)
-    words = f"25 documents, which tell as much as {effective:.1f} of one size, are few: below 20, intervals and tests"
+    words = (
+        f"25 documents, which tell as much as {effective:.1f} of one size, are few: below 20, "
+        "intervals and tests"
+    )
     assert [note for note in result.notes if note.startswith(words)]

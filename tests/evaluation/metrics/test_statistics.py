@@ -35,16 +35,22 @@ def sums_of(human, metrics, name, units=None):
 @pytest.mark.calibration
 @pytest.mark.parametrize("judgements", JUDGEMENTS)
 @pytest.mark.parametrize(("systems", "segments"), [(5, 20), (8, 50), (12, 100)])
-def test_equal_metrics_seldom_differ_over_many_trials(systems, segments, judgements, record_property):
+def test_equal_metrics_seldom_differ_over_many_trials(
+    systems, segments, judgements, record_property
+):
     differ = dict.fromkeys(MEASURES, 0)
     for seed in range(2000):
-        human, metrics = judged_outputs(np.random.default_rng([seed, systems]), systems, segments, judgements)
+        human, metrics = judged_outputs(
+            np.random.default_rng([seed, systems]), systems, segments, judgements
+        )
         statistics = [segment_sums(human, metric, np.arange(segments)) for metric in metrics]
         for name in MEASURES:
             p = exchange_units([[one[name] for one in statistics]], permutations=299, seed=seed)
             differ[name] += p[0, 1] < 0.05
     for name, number in differ.items():
-        record_property(f"{systems} systems, {segments} segments, {judgements} | {name}", f"{number / 2000:.3f}")
+        record_property(
+            f"{systems} systems, {segments} segments, {judgements} | {name}", f"{number / 2000:.3f}"
+        )
     assert max(differ.values()) / 2000 <= 0.055
 
 
@@ -94,24 +100,38 @@ def test_p_is_the_share_of_as_large_differences_also_of_means_over_sets():
             order = [(g[i] - g[j]) * (m[i] - m[j]) > 0 for i, j in pairs]
             shares.append(
                 np.mean(
-                    [(g[i] == g[j]) if tie else right for (i, j), tie, right in zip(pairs, ties, order, strict=True)]
+                    [
+                        (g[i] == g[j]) if tie else right
+                        for (i, j), tie, right in zip(pairs, ties, order, strict=True)
+                    ]
                 )
             )
         return np.array(shares)
 
     found = exchange_units(
-        [sums_of(human, metrics, "acc_eq", units), sums_of(*other, "acc_eq")], permutations=50, seed=9
+        [sums_of(human, metrics, "acc_eq", units), sums_of(*other, "acc_eq")],
+        permutations=50,
+        seed=9,
     )
     alone = exchange_units([sums_of(human, metrics, "acc_eq", units)])
-    signs = np.random.default_rng(9).choice([-1.0, 1.0], size=(50, 13)) if units.max() + 6 > 13 else None
+    signs = (
+        np.random.default_rng(9).choice([-1.0, 1.0], size=(50, 13))
+        if units.max() + 6 > 13
+        else None
+    )
     ways = np.array([*itertools.product([1, -1], repeat=8 + 5)]) if signs is None else signs
-    accuracies = [[by_segment(*pair) for pair in zip([g] * 3, m, strict=True)] for g, m in ((human, metrics), other)]
+    accuracies = [
+        [by_segment(*pair) for pair in zip([g] * 3, m, strict=True)]
+        for g, m in ((human, metrics), other)
+    ]
     for i, j in itertools.combinations(range(3), 2):
         first, second = (of_set[i] - of_set[j] for of_set in accuracies)
         deltas = [(np.mean(first * way[units]) + np.mean(second * way[8:])) / 2 for way in ways]
         expected = np.mean(np.abs(deltas) >= abs(first.mean() + second.mean()) / 2 - 1e-9)
         assert found[i, j] == found[j, i] == pytest.approx(expected)
-        one_set = [np.mean(first * np.array(way)[units]) for way in itertools.product([1, -1], repeat=8)]
+        one_set = [
+            np.mean(first * np.array(way)[units]) for way in itertools.product([1, -1], repeat=8)
+        ]
         assert alone[i, j] == pytest.approx(np.mean(np.abs(one_set) >= abs(first.mean()) - 1e-9))
     assert np.array_equal(np.diag(found), np.ones(3))
 
@@ -121,7 +141,10 @@ def test_random_exchanges_count_the_observed_way_too():
     delta = np.subtract(*(one.sums[:, 1] for one in sums_of(human, metrics, "acc_eq")))
     signs = np.random.default_rng(3).choice([-1.0, 1.0], size=(99, 40))
     expected = ((np.abs(signs @ delta) >= abs(delta.sum()) - 1e-7).sum() + 1) / 100
-    assert exchange_units([sums_of(human, metrics, "acc_eq")], permutations=99, seed=3)[0, 1] == expected
+    assert (
+        exchange_units([sums_of(human, metrics, "acc_eq")], permutations=99, seed=3)[0, 1]
+        == expected
+    )
 
 
 @pytest.mark.parametrize("name", MEASURES)
@@ -151,19 +174,29 @@ def test_statistics_of_sums_are_those_of_the_units_that_are_left(gaps, left_out)
     human, metric = human[:, is_kept[units]], metric[:, is_kept[units]]
     assert values["pearson"] == pytest.approx(correlate(human, metric).value)
     assert values["pearson_by_item"] == pytest.approx(correlate(human, metric, by="segment").value)
-    slack = 0 if left_out is None else 0.01  # of the units that are left, another epsilon may be best
-    assert values["acc_eq"] == pytest.approx(tie_calibrated_accuracy(human, metric).value, abs=slack)
+    # of the units that are left, another epsilon may be best
+    slack = 0 if left_out is None else 0.01
+    assert values["acc_eq"] == pytest.approx(
+        tie_calibrated_accuracy(human, metric).value, abs=slack
+    )
     assert values["spa"] == pytest.approx(soft_pairwise_accuracy(human, metric).value, abs=0.03)
-    assert whole == pytest.approx(correlate_pairs(mean_by_system(human), mean_by_system(metric)).value)
+    assert whole == pytest.approx(
+        correlate_pairs(mean_by_system(human), mean_by_system(metric)).value
+    )
 
 
 @pytest.mark.parametrize("human_ties", [False, True])
 def test_a_pair_of_systems_that_one_side_ties_counts_half(human_ties):
     scores = np.random.default_rng(5).normal(size=(2, 40))
-    tied, other = np.stack([scores[0], scores[0], scores[1]]), np.stack([scores[1], scores[0], scores[1] + 1])
+    tied, other = (
+        np.stack([scores[0], scores[0], scores[1]]),
+        np.stack([scores[1], scores[0], scores[1] + 1]),
+    )
     human, metric = (tied, other) if human_ties else (other, tied)
     value = segment_sums(human, metric, np.arange(40))["spa"].value
-    assert value == pytest.approx(soft_pairwise_accuracy(human, metric, permutations=20_000).value, abs=0.02)
+    assert value == pytest.approx(
+        soft_pairwise_accuracy(human, metric, permutations=20_000).value, abs=0.02
+    )
 
 
 def covered(units, effective, truth):
@@ -183,7 +216,9 @@ def covered(units, effective, truth):
         ("50 Zipf documents", zipf_documents(50), 0.92),
     ],
 )
-def test_intervals_hold_other_sets_of_this_size_over_many_trials(title, sizes, lowest, judgements, record_property):
+def test_intervals_hold_other_sets_of_this_size_over_many_trials(
+    title, sizes, lowest, judgements, record_property
+):
     documents = np.repeat(np.arange(len(sizes)), sizes)
     quality = 0.4 * np.random.default_rng(len(sizes)).normal(size=8)
     found = {name: [] for name in MEASURES}
@@ -203,19 +238,25 @@ def test_intervals_hold_other_sets_of_this_size_over_many_trials(title, sizes, l
 
 @pytest.mark.calibration
 def test_quality_is_never_called_worse_than_difficulty_over_many_trials(record_property):
-    """One metric sees the quality of outputs with noise, the other the difficulty of segments without."""
+    """One metric sees the quality of outputs with noise, the other the difficulty of segments
+    without.
+    """
     wrong = 0
     for seed in range(200):
         rng = np.random.default_rng([seed, 2])
         human, _ = judged_outputs(rng, 8, 60, "MQM")
         difficulty = np.broadcast_to(human.mean(axis=0), human.shape)
-        metrics = human + rng.normal(0, 6, human.shape), difficulty + 0.001 * rng.normal(size=human.shape)
+        metrics = (
+            human + rng.normal(0, 6, human.shape),
+            difficulty + 0.001 * rng.normal(size=human.shape),
+        )
         for name in MEASURES:
             sums = sums_of(human, metrics, name)
             is_worse = sums[0].value < sums[1].value
             wrong += is_worse and exchange_units([sums], permutations=199, seed=seed)[0, 1] < 0.05
     record_property(
-        "quality with noise against the difficulty of segments, 200 sets | called worse", f"{wrong / 400:.3f}"
+        "quality with noise against the difficulty of segments, 200 sets | called worse",
+        f"{wrong / 400:.3f}",
     )
     assert wrong == 0
 

@@ -34,7 +34,9 @@ def test_ticks_are_round_numbers(low, high, texts):
 
 
 @example([0.05], 3)  # 9 * 0.005 is less than 0.05 - 0.005
-@given(st.lists(st.floats(-1e3, 1e3, allow_subnormal=False), min_size=1, max_size=5), st.integers(2, 8))
+@given(
+    st.lists(st.floats(-1e3, 1e3, allow_subnormal=False), min_size=1, max_size=5), st.integers(2, 8)
+)
 def test_all_numbers_have_a_place_and_ticks_are_few(values, most):
     scale = scale_over(values)
     assert all(0 < scale.share(value) < 1 for value in values)
@@ -73,14 +75,21 @@ def test_a_dot_lies_where_its_scores_are():
         [LEFT + SIDE // 2, TOP + SIDE // 2],
         [LEFT + high, TOP + SIDE - low],
     ]
-    assert re.findall(r">([^<]+)</text>", drawing.body) == [f"{share:.1f}" for share in (0, 0.5, 1)] * 2
+    assert (
+        re.findall(r">([^<]+)</text>", drawing.body)
+        == [f"{share:.1f}" for share in (0, 0.5, 1)] * 2
+    )
     assert drawing.text == "3 segments: the system is better on 1, the baseline on 1, neither on 1"
 
 
 def test_segments_of_about_the_same_scores_share_a_dot():
     baseline = np.repeat([0.1, 0.5, 0.9, 0.3], [1, 2, 4, 5])
     found = dots(scatter(baseline, baseline, lower_is_better=False))
-    assert {style: len(places) for style, places in found.items()} == {"few": 1, "some": 2, "many": 1}
+    assert {style: len(places) for style, places in found.items()} == {
+        "few": 1,
+        "some": 2,
+        "many": 1,
+    }
 
 
 def test_a_scatter_of_very_many_segments_stays_small():
@@ -93,7 +102,9 @@ def test_a_scatter_of_very_many_segments_stays_small():
 
 def test_the_shaded_half_is_the_better_one():
     higher, lower = (
-        re.search(r'"better-half" d="[^"]*L(\d+) (\d+)Z"', scatter(*np.eye(2), lower_is_better=lower).body).groups()
+        re.search(
+            r'"better-half" d="[^"]*L(\d+) (\d+)Z"', scatter(*np.eye(2), lower_is_better=lower).body
+        ).groups()
         for lower in (False, True)
     )
     assert higher == (str(LEFT), str(TOP))
@@ -104,7 +115,10 @@ def test_a_histogram_has_the_height_of_its_shares():
     scores = np.repeat([[0.0, 1.0], [0.0, 0.0]], 2, axis=1)
     chart = distributions(metric_result("bertscore", ["a", "b"], scores))
     tops = [
-        {int(top) for top in re.findall(r"V(\d+)H", re.search(r'class="area" d="([^"]+)"', row.body)[1])}
+        {
+            int(top)
+            for top in re.findall(r"V(\d+)H", re.search(r'class="area" d="([^"]+)"', row.body)[1])
+        }
         for row in chart.rows
     ]
     assert tops == [{100, 50}, {100, 0}]  # half of the segments, and all of them

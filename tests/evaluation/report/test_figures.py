@@ -17,14 +17,18 @@ HEADERS = {".pdf": b"%PDF", ".svg": b"<?xml", ".png": b"\x89PNG"}
 def comparison():
     rng = np.random.default_rng(1)
     scores = {
-        metric: {name: rng.normal(row * step, 1, 60) for row, name in enumerate(("base", "a_$b$", "c"))}
+        metric: {
+            name: rng.normal(row * step, 1, 60) for row, name in enumerate(("base", "a_$b$", "c"))
+        }
         for metric, step in (("comet", 0.7), ("ter", -0.1))
     }
     return compare(scores=scores, lower_is_better=["ter"])
 
 
 def points(axes):
-    """Return the values of the points, from the top to the bottom, and the ends of their intervals."""
+    """Return the values of the points, from the top to the bottom, and the ends of their
+    intervals.
+    """
     values = [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "o"]
     ends = [tuple(segment[:, 0]) for lines in axes.collections for segment in lines.get_segments()]
     return values, ends
@@ -38,19 +42,26 @@ def test_differences_are_drawn_with_their_intervals(comparison):
         values, ends = points(axes)
         assert values == [system.delta for system in systems]
         assert ends == [(system.delta_low, system.delta_high) for system in systems]
-        assert [label.get_text() for label in axes.get_yticklabels()] == [system.name for system in systems]
+        assert [label.get_text() for label in axes.get_yticklabels()] == [
+            system.name for system in systems
+        ]
         assert metric.title in axes.get_xlabel()
 
 
 def test_agreement_is_drawn_with_its_intervals_and_the_best_sentinel():
     rng = np.random.default_rng(2)
     human = rng.normal(size=(5, 40))
-    metrics = {name: human + rng.normal(0, noise, human.shape) for name, noise in (("x", 1), ("y", 4))}
+    metrics = {
+        name: human + rng.normal(0, noise, human.shape) for name, noise in (("x", 1), ("y", 4))
+    }
     evaluation = meta_evaluate([judged(human, metrics)], permutations=20, sentinels=True)
     [pair], panels = evaluation.language_pairs, evaluation.figure().axes
     for axes, (level, name) in zip(panels, (("segment", "acc_eq"), ("system", "spa")), strict=True):
         measures = [getattr(metric, level)[name] for metric in pair.metrics]
-        assert points(axes) == ([one.value for one in measures], [(one.low, one.high) for one in measures])
+        assert points(axes) == (
+            [one.value for one in measures],
+            [(one.low, one.high) for one in measures],
+        )
         lines = [line for line in axes.lines if line.get_linestyle() == "--"]
         values = [(getattr(one, level)[name].value or 0, one.name) for one in pair.sentinels]
         value, best = max(values)
@@ -61,7 +72,9 @@ def test_agreement_is_drawn_with_its_intervals_and_the_best_sentinel():
 
 def test_the_curve_of_layers_has_its_band_and_best_layer(all_layers_bundle):
     rng = np.random.default_rng(3)
-    texts = [[" ".join(rng.choice(["a", "cat", "dog", "the"], 5)) for _ in range(40)] for _ in range(2)]
+    texts = [
+        [" ".join(rng.choice(["a", "cat", "dog", "the"], 5)) for _ in range(40)] for _ in range(2)
+    ]
     with BERTScorer(all_layers_bundle, all_layers=True, device="cpu") as scorer:
         tuning = tune_layers(scorer, *texts, rng.normal(size=40), num_resamples=50)
     [axes] = tuning.figure().axes
@@ -69,7 +82,9 @@ def test_the_curve_of_layers_has_its_band_and_best_layer(all_layers_bundle):
     assert [*curve.get_ydata()] == [layer.f1.pearson for layer in tuning.layers]
     assert [*best.get_xdata(), *best.get_ydata()] == [tuning.best_layer, tuning.best_pearson]
     band = axes.collections[0].get_paths()[0].vertices[:, 1]
-    assert {layer.f1.low for layer in tuning.layers} | {layer.f1.high for layer in tuning.layers} <= {*band}
+    assert {layer.f1.low for layer in tuning.layers} | {
+        layer.f1.high for layer in tuning.layers
+    } <= {*band}
     [few] = tuning.warnings
     assert few.startswith("40 judgements of ")
     [caption] = tuning.figure().texts
@@ -79,12 +94,17 @@ def test_the_curve_of_layers_has_its_band_and_best_layer(all_layers_bundle):
 
 
 def test_a_caption_has_the_correction_and_any_name_is_valid_in_svg(tmp_path):
-    scores = {name: np.random.default_rng(row).normal(size=60) for row, name in enumerate(("base", "a\x0b\x00", "[b"))}
+    scores = {
+        name: np.random.default_rng(row).normal(size=60)
+        for row, name in enumerate(("base", "a\x0b\x00", "[b"))
+    }
     found = compare(scores=scores, all_pairs=True, by=["x"] * 30 + ["y"] * 30)
     figure = found.figure()
     panels = [axes.get_xlabel().partition(": ")[0] for axes in figure.axes]
     assert panels == ["score", "score, x", "score, y", "score, mean of the groups"]
-    assert [label.get_text() for label in figure.axes[0].get_yticklabels()][-1].count(", rank 1-3") == 1
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()][-1].count(
+        ", rank 1-3"
+    ) == 1
     caption = " ".join(figure.get_supxlabel().split())
     assert "Filled if p < 0.05: paired permutation test" in caption
     assert "after Holm's correction for 3 comparisons" in caption
@@ -112,7 +132,9 @@ def test_a_notebook_shows_the_figure(comparison):
 
 def test_an_unknown_format_is_refused_before_the_work(refused, write):
     table = write("scores.csv", "segment,a,b\n1,1,2\n")
-    message = refused("compare", "--scores", table, "--systems", "a", "b", "--figure", "figure.docx")
+    message = refused(
+        "compare", "--scores", table, "--systems", "a", "b", "--figure", "figure.docx"
+    )
     assert ".pdf, .svg or .png" in message
 
 

@@ -1,4 +1,6 @@
-"""The report in a real browser, from a file: nothing is fetched, nothing sticks out, everything can be read."""
+"""The report in a real browser, from a file: nothing is fetched, nothing sticks out, everything can
+be read.
+"""
 
 import base64
 import io
@@ -62,7 +64,9 @@ def opened(browser, files):
             {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600},
         )
         browser.get((files / f"{name}.html").as_uri())
-        browser.execute_script("for (const one of document.querySelectorAll('details')) one.open = true")
+        browser.execute_script(
+            "for (const one of document.querySelectorAll('details')) one.open = true"
+        )
 
     return open_report
 
@@ -72,9 +76,15 @@ def opened(browser, files):
 def test_a_report_fits_its_screen_and_fetches_nothing(browser, opened, name, width):
     opened(name, width)
     assert browser.get_log("browser") == []
-    assert browser.execute_script("return performance.getEntriesByType('resource').map(one => one.name)") == []
+    assert (
+        browser.execute_script(
+            "return performance.getEntriesByType('resource').map(one => one.name)"
+        )
+        == []
+    )
     inner, shown, content = browser.execute_script(
-        "const page = document.documentElement; return [innerWidth, page.clientWidth, page.scrollWidth]"
+        "const page = document.documentElement; return [innerWidth, page.clientWidth, "
+        "page.scrollWidth]"
     )
     assert (inner, content) == (width, shown)
 
@@ -83,7 +93,8 @@ def test_a_report_fits_its_screen_and_fetches_nothing(browser, opened, name, wid
 def test_wide_parts_scroll_on_a_phone_and_with_the_keyboard(browser, opened, name):
     opened(name, 320)
     wide = browser.execute_script(
-        "return [...document.querySelectorAll('.wide')].map(one => [one.scrollWidth > one.clientWidth, one.tabIndex])"
+        "return [...document.querySelectorAll('.wide')].map(one => [one.scrollWidth > "
+        "one.clientWidth, one.tabIndex])"
     )
     assert [True, 0] in wide
     assert {index for _, index in wide} == {0}
@@ -163,7 +174,9 @@ def test_no_sign_after_a_name_begins_a_line(browser, opened):
 
 def test_names_keep_their_direction_to_themselves(browser, opened):
     opened("evil", 390)
-    isolation = "return [...document.querySelectorAll('bdi')].map(one => getComputedStyle(one).unicodeBidi)"
+    isolation = (
+        "return [...document.querySelectorAll('bdi')].map(one => getComputedStyle(one).unicodeBidi)"
+    )
     assert {*browser.execute_script(isolation)} == {"isolate"}
 
 
@@ -171,7 +184,8 @@ def test_names_keep_their_direction_to_themselves(browser, opened):
 def test_a_shadow_marks_where_a_table_continues(browser, opened, scheme):
     opened("three", 390, scheme)
     wide = browser.execute_script(
-        "return [...document.querySelectorAll('.wide')].find(one => one.scrollWidth > one.clientWidth + 40)"
+        "return [...document.querySelectorAll('.wide')].find(one => one.scrollWidth > "
+        "one.clientWidth + 40)"
     )
 
     def ground(column):
@@ -210,7 +224,11 @@ def test_all_text_stands_out_from_its_ground(browser, opened, name, scheme):
 
 def test_a_script_in_a_name_does_not_run(browser, opened):
     opened("evil", 1280)
-    assert browser.execute_script("return [document.scripts.length, document.images.length]") == [1, 0]  # its own
+    # its own
+    assert browser.execute_script("return [document.scripts.length, document.images.length]") == [
+        1,
+        0,
+    ]
 
 
 def test_it_prints_on_white_with_folded_parts_open(browser, opened):
@@ -220,14 +238,19 @@ def test_it_prints_on_white_with_folded_parts_open(browser, opened):
         "Emulation.setEmulatedMedia",
         {"media": "print", "features": [{"name": "prefers-color-scheme", "value": "dark"}]},
     )
-    assert browser.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert (
+        browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+        == "rgb(255, 255, 255)"
+    )
     heights = browser.execute_script(
         "return [...document.querySelectorAll('details:not([open]) svg.scatter')]"
         ".map(one => one.getBoundingClientRect().height)"
     )
     assert len(heights) == 4  # two systems under each metric but the first
     assert min(heights) > 100
-    pdf = base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"])
+    pdf = base64.b64decode(
+        browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"]
+    )
     assert pdf.startswith(b"%PDF")
 
 
@@ -236,17 +259,23 @@ def test_it_prints_on_white_with_folded_parts_open(browser, opened):
 def test_a_fragment_takes_colours_and_leaves_the_page_alone(browser, tmp_path, name, scheme):
     prefer(browser, scheme)
     ink, paper = (
-        ("rgb(10, 20, 30)", "rgb(255, 255, 255)") if scheme == "light" else ("rgb(240, 241, 242)", "rgb(0, 0, 0)")
+        ("rgb(10, 20, 30)", "rgb(255, 255, 255)")
+        if scheme == "light"
+        else ("rgb(240, 241, 242)", "rgb(0, 0, 0)")
     )
     fragment = CASES[name]()._repr_html_()
     other = "<table id='other'><tr><th>a</th><td>1</td></tr></table><p id='text'>text</p>"
     styles = (
-        "return ['other', 'text'].map(name => {const style = getComputedStyle(document.getElementById(name));"
-        "return [...style].map(one => style.getPropertyValue(one)).join()})"
+        "return ['other', 'text'].map(name => {const style = "
+        "getComputedStyle(document.getElementById(name));return [...style].map(one => "
+        "style.getPropertyValue(one)).join()})"
     )
     found = []
     for content in ("", fragment):
-        page = f"<!doctype html><meta charset=utf-8><body style='color:{ink};background:{paper}'>{other}{content}"
+        page = (
+            "<!doctype html><meta charset=utf-8><body "
+            f"style='color:{ink};background:{paper}'>{other}{content}"
+        )
         (tmp_path / "cell.html").write_text(page, encoding="utf-8")
         browser.get((tmp_path / "cell.html").as_uri())
         found.append(browser.execute_script(styles))

@@ -12,7 +12,11 @@ from bertscore_onnx_evaluation.report.wording import sentence, visible
             "<bdi>b-1</bdi> is worse than <bdi>a</bdi>: −0.5, p\xa0=\xa00.1",
         ),
         ("x -1 is not x's", ["x", "x -1"], "<bdi>x -1</bdi> is not <bdi>x</bdi>’s"),
-        ("<b> & נגד, p < 0.05", ["<b>", "נגד"], "<bdi>&lt;b&gt;</bdi> &amp; <bdi>נגד</bdi>, p\xa0&lt;\xa00.05"),
+        (
+            "<b> & נגד, p < 0.05",
+            ["<b>", "נגד"],
+            "<bdi>&lt;b&gt;</bdi> &amp; <bdi>נגד</bdi>, p\xa0&lt;\xa00.05",
+        ),
         ("95 % of", ["x"], "95\xa0% of"),
         ("a\x00 wins", ["a\x00"], "<bdi>a␀</bdi> wins"),
     ],

@@ -28,7 +28,13 @@ SYSTEMS = {
 @pytest.fixture(scope="module")
 def comparison(tiny_bundle):
     with BERTScorer(tiny_bundle, device="cpu") as scorer:
-        return compare(SYSTEMS, REFERENCES, scorer=scorer, metrics=["bertscore", "bleu", "ter"], num_resamples=200)
+        return compare(
+            SYSTEMS,
+            REFERENCES,
+            scorer=scorer,
+            metrics=["bertscore", "bleu", "ter"],
+            num_resamples=200,
+        )
 
 
 def metric_of(comparison, name):
@@ -84,9 +90,13 @@ def test_json_has_null_where_the_baseline_has_no_value(comparison):
 def test_json_names_the_segments_that_differ_most(comparison, scorer):
     record = json.loads(comparison.to_json())
     gains = [one for one in record["segments"] if one["system"] == "closest" and one["delta"] > 0]
-    delta = scorer.score(SYSTEMS["closest"], REFERENCES).F - scorer.score(SYSTEMS["base"], REFERENCES).F
+    delta = (
+        scorer.score(SYSTEMS["closest"], REFERENCES).F - scorer.score(SYSTEMS["base"], REFERENCES).F
+    )
     assert gains[0]["segment"] == delta.argmax() + 1
-    assert [one["delta"] for one in gains] == pytest.approx(np.sort(delta)[::-1][: len(gains)], abs=1e-6)
+    assert [one["delta"] for one in gains] == pytest.approx(
+        np.sort(delta)[::-1][: len(gains)], abs=1e-6
+    )
     assert gains[0]["candidates"]["closest"] == SYSTEMS["closest"][delta.argmax()]
     assert gains[0]["references"] == [REFERENCES[delta.argmax()]]
 
@@ -106,7 +116,9 @@ def test_every_example_has_its_matches(comparison):
 def test_a_table_of_tsv_has_a_row_for_each_metric_and_system(comparison):
     header, *rows = [line.split("\t") for line in comparison.table("tsv").splitlines()]
     assert {len(row) for row in rows} == {len(header)}
-    assert [row[:2] for row in rows] == [[one.name, name] for one in comparison.metrics for name in SYSTEMS]
+    assert [row[:2] for row in rows] == [
+        [one.name, name] for one in comparison.metrics for name in SYSTEMS
+    ]
     score = float(rows[1][header.index("score")])
     assert score == comparison.metrics[0].systems[1].score
 
@@ -122,11 +134,15 @@ def test_scores_are_in_range_or_refused(size):
 
 
 def test_a_table_of_latex_or_tsv_escapes_names():
-    table = compare({"a_b": ["x y"], "50%": ["x"]}, ["x y"], metrics=["bleu"], num_resamples=1).table("latex")
+    table = compare(
+        {"a_b": ["x y"], "50%": ["x"]}, ["x y"], metrics=["bleu"], num_resamples=1
+    ).table("latex")
     assert r"a\_b" in table
     assert r"50\%" in table
     assert table.count(r"\\") == 3
-    table = compare({"a\tb\nc": ["x y"], "d": ["x"]}, ["x y"], metrics=["bleu"], num_resamples=1).table("tsv")
+    table = compare(
+        {"a\tb\nc": ["x y"], "d": ["x"]}, ["x y"], metrics=["bleu"], num_resamples=1
+    ).table("tsv")
     assert [line.split("\t")[1] for line in table.split("\n")] == ["system", "a b c", "d"]
 
 
@@ -136,7 +152,10 @@ def test_a_table_of_latex_or_tsv_escapes_names():
         ({"metrics": ["bleu", "bluu"]}, "no metric 'bluu' here. Did you mean 'bleu'"),
         ({"metrics": []}, "no metrics"),
         ({"context_sentences": -1}, "context_sentences is -1; expected an integer of 0 or more"),
-        ({"metrics": ["bleu"], "context_sentences": 2}, "context_sentences has no effect without the metric bertscore"),
+        (
+            {"metrics": ["bleu"], "context_sentences": 2},
+            "context_sentences has no effect without the metric bertscore",
+        ),
         ({"metrics": ["bleu"], "num_resamples": 0}, "0 swaps"),
         ({"metrics": ["bleu"], "num_examples": -1}, "num_examples is -1"),
         ({"metrics": ["bleu"], "seed": -1}, "seed is -1"),
@@ -161,9 +180,15 @@ def test_bad_options_are_refused_before_any_text_is_read(options, message):
             {"bleu": {"smoth": 1}},
             "does not take the option 'smoth' for BLEU. Its options are lowercase, force, tokenize",
         ),
-        ({"chrf": {"word_order": -1}}, "word_order of CHRF is -1; expected a whole number from 0 to 100"),
+        (
+            {"chrf": {"word_order": -1}},
+            "word_order of CHRF is -1; expected a whole number from 0 to 100",
+        ),
         ({"chrf": {"beta": 0.5}}, "beta of CHRF is 0.5; expected a whole number"),
-        ({"bleu": {"smooth_value": "x"}}, "smooth_value of BLEU is 'x'; expected a number from 0 to 100"),
+        (
+            {"bleu": {"smooth_value": "x"}},
+            "smooth_value of BLEU is 'x'; expected a number from 0 to 100",
+        ),
         ({"ter": {"normalized": "yes"}}, "normalized of TER is 'yes'; expected true or false"),
         ({"bleu": {"tokenize": 13}}, "tokenize of BLEU is 13; expected a name"),
         ({"bleu": {"tokenize": "nope"}}, "'nope'. Its tokenizers are none, zh, 13a"),
@@ -183,7 +208,12 @@ def test_a_scorer_of_all_layers_is_refused(all_layers_bundle):
 
 
 def test_texts_may_come_from_iterators_and_be_one_segment():
-    once = compare({"one": iter(["a cat"]), "two": iter(["a dog"])}, iter(["a cat"]), metrics=["chrf"], num_resamples=9)
+    once = compare(
+        {"one": iter(["a cat"]), "two": iter(["a dog"])},
+        iter(["a cat"]),
+        metrics=["chrf"],
+        num_resamples=9,
+    )
     assert (once.candidates, once.references) == ((("a cat",), ("a dog",)), (("a cat",),))
 
 
@@ -196,7 +226,9 @@ def test_documents_are_the_units_of_tests_and_intervals():
     assert f"|documents:{number}|" in by_document.signature
     assert all(f"|documents:{number}|" in metric.signature for metric in by_document.metrics)
     for plain, grouped in zip(by_segment.metrics, by_document.metrics, strict=True):
-        assert [one.score for one in grouped.systems] == pytest.approx([one.score for one in plain.systems])
+        assert [one.score for one in grouped.systems] == pytest.approx(
+            [one.score for one in plain.systems]
+        )
         assert grouped.systems[1].delta_low != plain.systems[1].delta_low
     with pytest.raises(InputError, match="documents has 2 values"):
         compare(SYSTEMS, REFERENCES, metrics=["bleu"], documents=["a", "b"])
@@ -204,7 +236,9 @@ def test_documents_are_the_units_of_tests_and_intervals():
         compare(SYSTEMS, REFERENCES, metrics=["bleu"], documents=["a"] * SEGMENTS)
 
 
-@pytest.mark.parametrize(("margin", "metrics"), [(0, ["ter"]), (float("nan"), ["ter"]), (1, ["ter", "bleu"])])
+@pytest.mark.parametrize(
+    ("margin", "metrics"), [(0, ["ter"]), (float("nan"), ["ter"]), (1, ["ter", "bleu"])]
+)
 def test_a_margin_is_above_0_and_of_one_metric(margin, metrics):
     with pytest.raises(InputError, match="margin"):
         compare(SYSTEMS, REFERENCES, metrics=metrics, margin=margin)
@@ -219,7 +253,9 @@ def test_identical_systems_cannot_be_told_apart():
     assert not comparison.examples
 
 
-@pytest.mark.parametrize(("precisions", "is_warned"), [(("int8", "fp32"), True), (("int8", "int8"), False)])
+@pytest.mark.parametrize(
+    ("precisions", "is_warned"), [(("int8", "fp32"), True), (("int8", "int8"), False)]
+)
 @pytest.mark.parametrize("is_file", [False, True])
 def test_a_mean_in_int8_is_not_compared_with_another_without_a_warning(
     scorer, run, tmp_path, precisions, is_warned, is_file

@@ -20,7 +20,9 @@ def four_systems(**options):
     metrics = {"comet": (0.8, 0.1, 0.02), "chrF": (50, 8, 1), "TER": (40, 9, -1)}
     names = ("base", "A_b", "big", "D&E")
     scores = {
-        metric: {name: mean + better * row + rng.normal(0, spread, 200) for row, name in enumerate(names)}
+        metric: {
+            name: mean + better * row + rng.normal(0, spread, 200) for row, name in enumerate(names)
+        }
         for metric, (mean, spread, better) in metrics.items()
     }
     return compare(scores=scores, lower_is_better=["TER"], **options)
@@ -48,17 +50,22 @@ def test_latex_has_the_numbers_of_the_text_and_the_pairs(monkeypatch):
     found = four_systems(all_pairs=True)
     systems, *pairs = found.table("latex").split("\n\n")
     text = [line for line in found.table().split("\n\n")[1].splitlines()[2:] if "  " in line]
-    rows = [line.strip().removesuffix(r" \\") for line in systems.splitlines() if line.count(" & ") == 6][1:]
+    rows = [
+        line.strip().removesuffix(r" \\") for line in systems.splitlines() if line.count(" & ") == 6
+    ][1:]
     for row, line in zip(rows, text, strict=True):
         cells = re.sub(r"[$\\]|[{}^]", "", row).replace("--", "-").replace(" & ", " ").split()
         assert cells == line.split()[: len(cells)]
         assert ("*" in row) == ("*" in line)
-    assert [metric.title in pair for metric, pair in zip(found.metrics, pairs, strict=True)] == [True] * 3
+    assert [metric.title in pair for metric, pair in zip(found.metrics, pairs, strict=True)] == [
+        True
+    ] * 3
     for words in (
         r"\multicolumn{7}{@{}l}{TER $\downarrow$} \\",
         r"D\&E",
         r"\label{tab:systems}",
-        "after Holm's correction for 6 comparisons; p is not corrected for the 3 metrics; 200 segments.",
+        "after Holm's correction for 6 comparisons; p is not corrected for the 3 metrics; 200 "
+        "segments.",
         r"Each 95 \% interval is by itself, not corrected.",
         "% signature of TER: TER|scores:given|test:permutation|resamples:10000|seed:12345",
     ):
@@ -106,26 +113,38 @@ SITUATIONS = {
     "three": {"scores": THREE},
     "pairs": {"scores": THREE, "all_pairs": True},
     "few segments": {"scores": {name: scores[:6] for name, scores in THREE.items()}},
-    "three segments": {"scores": {name: scores[:3] for name, scores in THREE.items()}, "margin": 0.1, "worst": -9},
+    "three segments": {
+        "scores": {name: scores[:3] for name, scores in THREE.items()},
+        "margin": 0.1,
+        "worst": -9,
+    },
     "few that differ": {"scores": FEW},
     "few that differ, with a margin": {"scores": FEW, "margin": 0.2, "worst": -9},
     "a wide margin": {"scores": THREE, "margin": 3, "worst": -9},
     "zeros and ones": {"scores": BINARY},
     "runs": {"scores": RUNS},
     "runs of unequal number": {"scores": RUNS | {"base": NOISE[:3]}},
-    "runs whose means differ": {"scores": {name: scores + np.array([[0], [9]]) for name, scores in RUNS.items()}},
+    "runs whose means differ": {
+        "scores": {name: scores + np.array([[0], [9]]) for name, scores in RUNS.items()}
+    },
     "segments left out": {"scores": GAPS, "missing": "drop"},
     "groups": {"scores": THREE, "by": ["news"] * 25 + ["talks"] * 25 + ["web"] * 10},
     "documents": {"scores": THREE, "documents": [number // 2 for number in range(60)]},
     "unequal documents": {"scores": THREE, "documents": UNEQUAL},
     "two metrics": {"scores": {"comet": THREE, "ter": BINARY}, "lower_is_better": ["ter"]},
     "few swaps": {"scores": THREE, "num_resamples": 10},
-    "texts": {"candidates": TEXTS, "references": [["the cat sat", "a cat"]] * 30, "metrics": ["bleu"]},
+    "texts": {
+        "candidates": TEXTS,
+        "references": [["the cat sat", "a cat"]] * 30,
+        "metrics": ["bleu"],
+    },
 }
 
 
 def drawn_situation(seed):
-    """Draw systems, and what may be said of them: scores of any kind, runs, documents, groups, margins, texts."""
+    """Draw systems, and what may be said of them: scores of any kind, runs, documents, groups,
+    margins, texts.
+    """
     rng = np.random.default_rng([71, seed])
     number, segments = int(rng.integers(2, 5)), int(rng.choice([8, 30, 60]))
     is_alone = seed % 10 == 9
@@ -148,7 +167,10 @@ def drawn_situation(seed):
         options["references"] = references
         options["metrics"] = [str(rng.choice(["bleu", "chrf", "ter"]))]
         options["candidates"] = {
-            name: [" ".join(word for word in text.split() if rng.random() < 0.7) or "a" for text in references]
+            name: [
+                " ".join(word for word in text.split() if rng.random() < 0.7) or "a"
+                for text in references
+            ]
             for name in names
         }
     elif seed % 3 == 0:
@@ -172,11 +194,15 @@ def drawn_situation(seed):
 
 SITUATIONS |= {f"drawn {seed}": drawn_situation(seed) for seed in range(40)}
 
-MARGIN = re.compile(r"((?:(\w+): )?(\w+): )(?:[^:]*\. )?((Equivalent|At most|At least|Up to) .*) \((97\.5 %.*)\)\.")
+MARGIN = re.compile(
+    r"((?:(\w+): )?(\w+): )(?:[^:]*\. )?((Equivalent|At most|At least|Up to) .*) \((97\.5 %.*)\)\."
+)
 
 
 def check_margins(found, record, margin):
-    """Compare each sentence on a margin with the numbers of the record, and return how many there are."""
+    """Compare each sentence on a margin with the numbers of the record, and return how many there
+    are.
+    """
     [metric] = found.metrics
     whole = {system["name"]: system["metrics"][metric.name] for system in record["systems"]}
     parts = {
@@ -194,7 +220,11 @@ def check_margins(found, record, margin):
         method += f" for all {claims}" if claims > 1 else ""
         method += ", Gaffke's bounds" if is_of_two else ", Gaffke's bound"
         side = "above" if metric.lower_is_better else "below"
-        end = f"no guarantee for {metric.title}" if metric.is_of_corpus else f"if no score is {side} {metric.worst:g}"
+        end = (
+            f"no guarantee for {metric.title}"
+            if metric.is_of_corpus
+            else f"if no score is {side} {metric.worst:g}"
+        )
         assert level == f"{method}, {end}"
         numbers = [float(number) for number in re.findall(r"\d+\.\d+", words)]
         assert all(numbers)
@@ -255,10 +285,17 @@ def test_every_output_says_the_same_and_nothing_that_numbers_refute(situation, m
         is_starred = "*" in line and "p < 0.05" not in line
         ends = re.findall(r"(\S+) to (\S+)", line) if is_starred else []
         assert all(float(end) for interval in ends for end in interval), line
-    marked = {one["name"] for one in record["systems"] for values in one["metrics"].values() if values["significant"]}
+    marked = {
+        one["name"]
+        for one in record["systems"]
+        for values in one["metrics"].values()
+        if values["significant"]
+    }
     for system in record["systems"]:
         verdicts = " ".join(values["verdict"] or "" for values in system["metrics"].values())
-        assert (" is better than " in verdicts or " is worse than " in verdicts) == (system["name"] in marked)
+        assert (" is better than " in verdicts or " is worse than " in verdicts) == (
+            system["name"] in marked
+        )
     if options.get("margin"):
         groups = len(found.metrics[0].groups)
         unknown = sum("nothing says how large" in note for note in record["notes"])
@@ -273,7 +310,10 @@ def test_the_situations_have_something_to_say(monkeypatch):
         "few segments": "Tested on 6 segments only.",
         "equal": "None of 60 segments differs; on others they may.",
         "few that differ": "Only 3 of 60 segments differ, too few to rely on",
-        "zeros and ones": "* p < 0.05: McNemar's test, exact, intervals by 10,000 swaps, seed 12345, two-sided, after",
+        "zeros and ones": (
+            "* p < 0.05: McNemar's test, exact, intervals by 10,000 swaps, seed 12345, "
+            "two-sided, after"
+        ),
         "runs": "means of 2 runs",
         "segments left out": "1 segment left out",
         "groups": "Not tested, since they have fewer than 20 segments: web.",
@@ -319,7 +359,9 @@ def test_given_scores_are_no_scores_of_ours_by_their_name(name):
     assert "no guarantee" not in found.table()
 
 
-@pytest.mark.parametrize("change", [lambda scores: scores, lambda scores: 10 * scores, lambda scores: scores + 7])
+@pytest.mark.parametrize(
+    "change", [lambda scores: scores, lambda scores: 10 * scores, lambda scores: scores + 7]
+)
 def test_means_that_are_equal_but_for_rounding_are_equal(change):
     rng = np.random.default_rng(3)
     for seed in range(40):
@@ -351,27 +393,38 @@ def test_systems_that_score_best_equally_have_a_verdict_each():
     scores = {"base": flat, "noisy": 0.5 + noise - noise.mean(), "last": flat - 0.05}
     headline = compare(scores=scores, all_pairs=True).to_dict()["headlines"]["score"]
     assert headline == (
-        "base and noisy score best, equally. base is significantly better than last. noisy is not significantly better "
-        "than last."
+        "base and noisy score best, equally. base is significantly better than last. noisy is "
+        "not significantly better than last."
     )
-    assert compare(scores={"a": flat, "b": flat}).to_dict()["headlines"]["score"] == "a and b score best, equally."
+    assert (
+        compare(scores={"a": flat, "b": flat}).to_dict()["headlines"]["score"]
+        == "a and b score best, equally."
+    )
 
 
 def test_zeros_and_ones_are_tested_by_mcnemar():
     scores = {"base": [0, 1] * 20, "other": [1, 1] * 20}
     found = compare(scores=scores)
     words = "McNemar's test, exact, intervals by 10,000 swaps, seed 12345"
-    assert all(words in said(output) for output in (found.table(), found.table("latex"), found.methods))
+    assert all(
+        words in said(output) for output in (found.table(), found.table("latex"), found.methods)
+    )
     assert "permutation test" not in found.methods
     assert "McNemar" not in compare(scores=scores, documents=["a", "b"] * 20).table()
 
 
 def test_a_small_difference_is_not_rounded_to_zero():
     base = np.random.default_rng(2).uniform(20, 90, 60)
-    found = compare(scores={"base": base, "new": base + np.random.default_rng(3).normal(0.003, 0.001, 60)})
+    found = compare(
+        scores={"base": base, "new": base + np.random.default_rng(3).normal(0.003, 0.001, 60)}
+    )
     [_, new] = found.metrics[0].systems
     interval = f"{new.delta_low:+.5f} to {new.delta_high:+.5f}"
-    assert re.search(rf"^new +\S+ +{re.escape(f'{new.delta:+.5f}  {interval}')}  0.0001\*", found.table(), re.MULTILINE)
+    assert re.search(
+        rf"^new +\S+ +{re.escape(f'{new.delta:+.5f}  {interval}')}  0.0001\*",
+        found.table(),
+        re.MULTILINE,
+    )
 
 
 def test_text_and_json_have_ascii_signs_only():

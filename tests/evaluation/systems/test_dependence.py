@@ -51,7 +51,10 @@ def test_repeated_rows_are_counted_in_any_order(kind, times):
 
 def test_repeated_texts_are_counted_by_references_and_all_outputs():
     references = [f"the cat sat on mat {row}" for row in range(24)] * 8
-    texts = {"a": [f"a cat {row}" for row in range(24)] * 8, "b": [f"the cat {row % 2}" for row in range(24)] * 8}
+    texts = {
+        "a": [f"a cat {row}" for row in range(24)] * 8,
+        "b": [f"the cat {row % 2}" for row in range(24)] * 8,
+    }
     options = {"metrics": ["chrf"], "num_resamples": 39}
     [warning] = compare(texts, references, **options).warnings
     assert warning.startswith("192 rows, 24 different: the others repeat them")
@@ -63,7 +66,9 @@ def neighbours(rng, segments, correlation):
     """Draw differences of documents of ten segments, each of which follows the one before."""
     drawn = rng.normal(size=(segments // 10, 10))
     for place in range(1, 10):
-        drawn[:, place] = correlation * drawn[:, place - 1] + (1 - correlation**2) ** 0.5 * drawn[:, place]
+        drawn[:, place] = (
+            correlation * drawn[:, place - 1] + (1 - correlation**2) ** 0.5 * drawn[:, place]
+        )
     return drawn.ravel()
 
 
@@ -89,7 +94,9 @@ def test_neighbours_over_many_trials(segments, number, record_property):
 
         def is_named(seed, correlation=correlation):
             rng = np.random.default_rng([seed, segments])
-            return bool(alike_neighbours([neighbours(rng, segments, correlation) for _ in range(number)]))
+            return bool(
+                alike_neighbours([neighbours(rng, segments, correlation) for _ in range(number)])
+            )
 
         rates.append(rate(is_named, 2000))
         row = f"{segments:,} segments, {number} difference{'s' * (number > 1)}"

@@ -1,4 +1,6 @@
-"""Systems by group of segments, and ranked by the tests of all pairs; plain loops with scipy are the oracle."""
+"""Systems by group of segments, and ranked by the tests of all pairs; plain loops with scipy are
+the oracle.
+"""
 
 from functools import partial
 
@@ -21,7 +23,9 @@ def p_by_scipy(differences):
     few = differences[differences != 0]
     if not len(few):
         return 1.0
-    return permutation_test((few,), np.mean, permutation_type="samples", n_resamples=np.inf, vectorized=True).pvalue
+    return permutation_test(
+        (few,), np.mean, permutation_type="samples", n_resamples=np.inf, vectorized=True
+    ).pvalue
 
 
 def holm_by_loop(p_values):
@@ -37,7 +41,9 @@ def few_differences(seed, systems, segments, differing=10):
     rng = np.random.default_rng(seed)
     scores = np.tile(rng.normal(size=segments).round(2), (systems, 1))
     chosen = rng.choice(segments, differing, replace=False)
-    scores[:, chosen] += rng.integers(-1, 6, (systems, differing)) * rng.integers(0, 3, (systems, 1))
+    scores[:, chosen] += rng.integers(-1, 6, (systems, differing)) * rng.integers(
+        0, 3, (systems, 1)
+    )
     return scores
 
 
@@ -51,13 +57,17 @@ def test_groups_are_tested_as_a_plain_loop_does(seed):
     rng = np.random.default_rng(seed)
     order = rng.permutation(73)
     groups = np.repeat(list(parts), [24, 30, 19])[order]
-    frame = pd.DataFrame(np.concatenate([*parts.values()], axis=1).T[order], columns=["base", "a", "b"]).assign(
-        domain=groups
-    )
+    frame = pd.DataFrame(
+        np.concatenate([*parts.values()], axis=1).T[order], columns=["base", "a", "b"]
+    ).assign(domain=groups)
     metric = compare(scores=frame, systems=["base", "a", "b"], by="domain").metrics[0]
     found = {group.name: group for group in metric.groups}
     assert [*found] == ["news", "talks", "web"]
-    p_values = [p_by_scipy(parts[name][row] - parts[name][0]) for name in ("news", "talks") for row in (1, 2)]
+    p_values = [
+        p_by_scipy(parts[name][row] - parts[name][0])
+        for name in ("news", "talks")
+        for row in (1, 2)
+    ]
     tested = [one for name in ("news", "talks") for one in found[name].systems[1:]]
     assert [one.p for one in tested] == pytest.approx(p_values)
     assert [one.p_holm for one in tested] == pytest.approx(holm_by_loop(p_values))
@@ -87,9 +97,14 @@ def test_the_mean_of_the_groups_counts_each_as_much():
 
 
 def test_the_mean_of_groups_of_texts_is_that_of_their_corpus_scores():
-    texts = {"a": ["a cat sat on the mat", "a dog ran"] * 20, "b": ["the cat sat on the mat", "the dog ran off"] * 20}
+    texts = {
+        "a": ["a cat sat on the mat", "a dog ran"] * 20,
+        "b": ["the cat sat on the mat", "the dog ran off"] * 20,
+    }
     references, groups = ["the cat sat on a mat", "the dog ran away"] * 20, ["x"] * 30 + ["y"] * 10
-    metric = compare(texts, references, metrics=["chrf"], by=groups, documents=[*range(20)] * 2).metrics[0]
+    metric = compare(
+        texts, references, metrics=["chrf"], by=groups, documents=[*range(20)] * 2
+    ).metrics[0]
     for system in range(2):
         of_groups = [group.systems[system].score for group in metric.groups]
         assert metric.mean_of_groups.systems[system].score == pytest.approx(np.mean(of_groups))
@@ -99,7 +114,9 @@ def test_the_mean_of_groups_of_texts_is_that_of_their_corpus_scores():
 def test_groups_are_joined_by_the_ids_of_segments():
     rng = np.random.default_rng(3)
     frame = pd.DataFrame({"id": range(60), "base": rng.normal(size=60), "new": rng.normal(size=60)})
-    groups = pd.DataFrame({"id": range(60), "document": "d", "level": [segment % 2 for segment in range(60)]})
+    groups = pd.DataFrame(
+        {"id": range(60), "document": "d", "level": [segment % 2 for segment in range(60)]}
+    )
     groups["document"] = [f"d{segment // 2}" for segment in range(60)]
     named = ["base", "new"]
     expected = compare(scores=frame.merge(groups), systems=named, documents=groups, by="level")
@@ -111,10 +128,18 @@ def test_groups_are_joined_by_the_ids_of_segments():
     )
     assert shuffled.to_dict()["groups"] == expected.to_dict()["groups"]
     assert {group.num_units for group in expected.metrics[0].groups} == {30}
-    listed = compare(scores=frame[["base", "new"]], systems="all", documents=groups["document"], by=groups["level"])
+    listed = compare(
+        scores=frame[["base", "new"]],
+        systems="all",
+        documents=groups["document"],
+        by=groups["level"],
+    )
     assert listed.to_dict()["groups"] == expected.to_dict()["groups"]
     long = frame.melt("id", var_name="system", value_name="score").merge(groups)
-    assert compare(scores=long, documents=groups, by="level").to_dict()["groups"] == expected.to_dict()["groups"]
+    assert (
+        compare(scores=long, documents=groups, by="level").to_dict()["groups"]
+        == expected.to_dict()["groups"]
+    )
 
 
 def test_a_column_of_groups_is_no_system_and_not_ignored():
@@ -122,12 +147,18 @@ def test_a_column_of_groups_is_no_system_and_not_ignored():
     found = compare(scores=frame, by="bucket")
     assert found.systems == ("base", "new")
     [choice] = found.choices
-    assert (choice.systems, choice.roles, choice.ignored) == (("base", "new"), {"group": ("bucket",)}, ())
+    assert (choice.systems, choice.roles, choice.ignored) == (
+        ("base", "new"),
+        {"group": ("bucket",)},
+        (),
+    )
 
 
 def test_groups_that_cannot_be_are_refused():
     frame = {"base": [0.1, 0.3] * 20, "new": [0.2, 0.5] * 20, "domain": ["x"] * 40}
-    with pytest.raises(InputError, match="no column 'genre' to group by; the tables have base, new, domain"):
+    with pytest.raises(
+        InputError, match="no column 'genre' to group by; the tables have base, new, domain"
+    ):
         compare(scores=frame, systems=["base", "new"], by="genre")
     with pytest.raises(InputError, match="no column 'genre' to group by; there is no table"):
         compare({"a": ["a b"] * 40, "b": ["a c"] * 40}, ["a b"] * 40, metrics=["chrf"], by="genre")
@@ -137,8 +168,17 @@ def test_groups_that_cannot_be_are_refused():
         compare(scores={name: frame[name] for name in ("base", "new")}, by=["x", "y", "z"])
     texts = {"id": range(40), "candidate": ["a b"] * 40, "domain": ["x", "y"] * 20}
     other = {"id": range(40), "candidate": ["a c"] * 40, "domain": ["y", "x"] * 20}
-    with pytest.raises(InputError, match=r"Segment '0' is in the group 'x' in candidates\['a'\], and in 'y' in cand"):
-        compare({"a": texts, "b": other}, ["a b"] * 40, metrics=["chrf"], by="domain", columns={"segment": "id"})
+    with pytest.raises(
+        InputError,
+        match=r"Segment '0' is in the group 'x' in candidates\['a'\], and in 'y' in cand",
+    ):
+        compare(
+            {"a": texts, "b": other},
+            ["a b"] * 40,
+            metrics=["chrf"],
+            by="domain",
+            columns={"segment": "id"},
+        )
 
 
 def test_small_groups_are_named_in_every_form():
@@ -148,14 +188,24 @@ def test_small_groups_are_named_in_every_form():
     assert "fewer than 20 segments: tiny." in found.to_html()
     rows = [line.split("\t") for line in found.table("tsv").splitlines()]
     place = rows[0].index("group")
-    assert [row[place] for row in rows[1:]] == ["", "", "big", "big", "tiny", "tiny", *["mean of the groups"] * 2]
+    assert [row[place] for row in rows[1:]] == [
+        "",
+        "",
+        "big",
+        "big",
+        "tiny",
+        "tiny",
+        *["mean of the groups"] * 2,
+    ]
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_ranks_are_those_of_a_plain_loop(seed):
     scores = few_differences(seed, 5, 40)
     names = [f"s{row}" for row in range(5)]
-    systems = compare(scores=dict(zip(names, scores, strict=True)), all_pairs=True).metrics[0].systems
+    systems = (
+        compare(scores=dict(zip(names, scores, strict=True)), all_pairs=True).metrics[0].systems
+    )
     pairs = [(one, other) for one in range(5) for other in range(one)]
     p_values = holm_by_loop([p_by_scipy(scores[one] - scores[other]) for one, other in pairs])
     means = scores.mean(axis=1)
@@ -165,7 +215,10 @@ def test_ranks_are_those_of_a_plain_loop(seed):
         if p < 0.05
     }
     ranks = [
-        (1 + sum((other, row) in better for other in range(5)), 5 - sum((row, other) in better for other in range(5)))
+        (
+            1 + sum((other, row) in better for other in range(5)),
+            5 - sum((row, other) in better for other in range(5)),
+        )
         for row in range(5)
     ]
     assert [(one.rank_low, one.rank_high) for one in systems] == ranks
@@ -183,9 +236,17 @@ def test_several_systems_have_a_matrix_of_their_pairs():
     three = dict([*scores.items()][:3])
     few = compare(scores=three, all_pairs=True).table()
     verdict, table, *_ = few.split("\n\n")
-    assert [line.split()[0] for line in table.splitlines()[2:5]] == ["system-2", "system-1", "system-0"]
+    assert [line.split()[0] for line in table.splitlines()[2:5]] == [
+        "system-2",
+        "system-1",
+        "system-0",
+    ]
     assert verdict == "system-2 scores best: significantly better than system-1 and system-0."
-    assert compare(scores=three).to_dict()["headlines"]["score"].endswith("system-0; not tested against system-1.")
+    assert (
+        compare(scores=three)
+        .to_dict()["headlines"]["score"]
+        .endswith("system-0; not tested against system-1.")
+    )
 
 
 @pytest.mark.calibration
@@ -200,7 +261,9 @@ def test_equal_systems_seldom_differ_in_any_group(record_property):
         return any(one.p_holm < 0.05 for group in found for one in group.systems[1:])
 
     share = rate(differ, 2000)
-    record_property("three systems, five groups of 20 to 200 segments | any p < 0.05", f"{share:.3f}")
+    record_property(
+        "three systems, five groups of 20 to 200 segments | any p < 0.05", f"{share:.3f}"
+    )
     assert share <= 0.06
 
 
@@ -212,14 +275,18 @@ def test_ranks_hold_the_true_ones(record_property):
         scores = np.random.default_rng(seed).normal(size=(6, 200)) + quality[:, None]
         tested = paired_permutation(scores, all_pairs=True, num_swaps=1999)
         metric = MetricScores(None, scores, "m")
-        systems = metric_result("m", metric, tested, [*"abcdef"], "", (200, "segment"), all_pairs=True).systems
+        systems = metric_result(
+            "m", metric, tested, [*"abcdef"], "", (200, "segment"), all_pairs=True
+        ).systems
         return all(
             one.rank_low <= 1 + (quality > own).sum() and one.rank_high >= 6 - (quality < own).sum()
             for one, own in zip(systems, quality, strict=True)
         )
 
     share = rate(holds, 2000)
-    record_property("six systems, three and two of them equal | ranks that all hold", f"{share:.3f}")
+    record_property(
+        "six systems, three and two of them equal | ranks that all hold", f"{share:.3f}"
+    )
     assert share >= 0.94
 
 
@@ -231,7 +298,10 @@ def test_means_of_groups_of_equal_systems_seldom_differ(record_property):
         rng = np.random.default_rng(seed)
         scores = np.concatenate([np.zeros((1, 570)), rng.normal(size=(50, 570)) * (1 + groups)])
         found.append(
-            paired_permutation(SegmentMeans(scores).mean_of_groups(groups), num_swaps=1999, seed=seed).p < 0.05
+            paired_permutation(
+                SegmentMeans(scores).mean_of_groups(groups), num_swaps=1999, seed=seed
+            ).p
+            < 0.05
         )
     share = np.mean(found)
     record_property("mean of four groups of 20 to 400 segments | any p < 0.05", f"{share:.3f}")

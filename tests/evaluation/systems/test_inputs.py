@@ -1,4 +1,6 @@
-"""What `compare` and the paired tests take in Python: forms of texts and scores, `Scores`, and the index of pandas."""
+"""What `compare` and the paired tests take in Python: forms of texts and scores, `Scores`, and the
+index of pandas.
+"""
 
 import itertools
 import json
@@ -23,7 +25,8 @@ TEXTS = {
     for name, step in (("A", 2), ("B", 3), ("C", 5))
 }
 NUMBERS = {
-    name: np.random.default_rng(seed).uniform(0, 1, NUMBER).round(3) for seed, name in enumerate(("A", "B", "C"))
+    name: np.random.default_rng(seed).uniform(0, 1, NUMBER).round(3)
+    for seed, name in enumerate(("A", "B", "C"))
 }
 ORDER = np.random.default_rng(9).permutation(NUMBER)
 AB = {name: NUMBERS[name] for name in "AB"}
@@ -32,7 +35,9 @@ AB = {name: NUMBERS[name] for name in "AB"}
 @pytest.fixture
 def frame():
     """A table of scores beside other columns, whose index is that of pandas by default."""
-    return pandas.DataFrame({"question": "why?", "answer": REFERENCES, "tokens": range(NUMBER), **NUMBERS})
+    return pandas.DataFrame(
+        {"question": "why?", "answer": REFERENCES, "tokens": range(NUMBER), **NUMBERS}
+    )
 
 
 @pytest.fixture
@@ -41,7 +46,10 @@ def scored(scorer):
 
 
 def deltas(comparison):
-    return {metric.name: [system.delta for system in metric.systems[1:]] for metric in comparison.metrics}
+    return {
+        metric.name: [system.delta for system in metric.systems[1:]]
+        for metric in comparison.metrics
+    }
 
 
 def delta(first, second):
@@ -100,7 +108,9 @@ def test_every_form_of_scores_gives_the_same(form):
     found = compare(scores=SCORES[form]())
     assert found.systems == ("A", "B")
     assert deltas(found) == {"score": delta(NUMBERS["A"], NUMBERS["B"])}
-    assert deltas(compare(scores=SCORES[form](), systems=["B", "A"])) == {"score": delta(NUMBERS["B"], NUMBERS["A"])}
+    assert deltas(compare(scores=SCORES[form](), systems=["B", "A"])) == {
+        "score": delta(NUMBERS["B"], NUMBERS["A"])
+    }
 
 
 class Tensor:
@@ -118,7 +128,9 @@ class Tensor:
 
 ODD_FORMS = {
     "iterators": lambda: {name: iter(scores) for name, scores in AB.items()},
-    "a column with nulls": lambda: {name: pandas.Series(scores, dtype="Float64") for name, scores in AB.items()},
+    "a column with nulls": lambda: {
+        name: pandas.Series(scores, dtype="Float64") for name, scores in AB.items()
+    },
     "tensors": lambda: {name: Tensor(scores) for name, scores in AB.items()},
     "an array of pandas": lambda: {name: pandas.array(scores) for name, scores in AB.items()},
     "a named index": lambda: pandas.DataFrame(
@@ -126,7 +138,8 @@ ODD_FORMS = {
         pandas.MultiIndex.from_product([["A", "B"], range(NUMBER)], names=["system", "segment"]),
     ),
     "an index of dates": lambda: {
-        name: pandas.Series(scores, pandas.date_range("2020-01-01", periods=NUMBER)) for name, scores in AB.items()
+        name: pandas.Series(scores, pandas.date_range("2020-01-01", periods=NUMBER))
+        for name, scores in AB.items()
     },
 }
 
@@ -149,7 +162,9 @@ def test_truth_is_one_and_zero():
 def test_names_of_systems_are_texts(frame):
     assert compare(scores={0: NUMBERS["A"], 1: NUMBERS["B"]}, systems=[1, 0]).systems == ("1", "0")
     assert compare(scores=frame[["A", "B"]], systems=frame.columns[3:5]).systems == ("A", "B")
-    indexed = frame[["A", "B"]].set_index(pandas.Index([f"q{row}" for row in range(NUMBER)], name="qid"))
+    indexed = frame[["A", "B"]].set_index(
+        pandas.Index([f"q{row}" for row in range(NUMBER)], name="qid")
+    )
     found = compare(scores=indexed, systems="all")
     assert (found.systems, found.segments[:2]) == (("A", "B"), ("q0", "q1"))
     assert found.inputs[0] == "scores: systems A, B; segments by index."
@@ -164,13 +179,17 @@ def test_every_key_of_a_mapping_of_lists_is_a_system():
         assert found.systems == (first, second)
         assert deltas(found) == {"score": delta(NUMBERS["A"], NUMBERS["B"])}
         assert found.inputs[0] == f"scores: systems {first}, {second}; segments by position."
-    assert compare({"system": TEXTS["A"], "run": TEXTS["B"]}, REFERENCES, metrics=["chrf"]).systems == ("system", "run")
+    assert compare(
+        {"system": TEXTS["A"], "run": TEXTS["B"]}, REFERENCES, metrics=["chrf"]
+    ).systems == ("system", "run")
     beside = {"id": [f"q{row}" for row in range(NUMBER)], **AB}
     for options in ({"systems": ["A", "B"]}, {"columns": {"segment": "id"}}):
         assert compare(scores=beside, **options).segments[0] == "q0"
 
 
-@pytest.mark.parametrize("values", [set(range(NUMBER)), np.ma.array(NUMBERS["B"], mask=NUMBERS["B"] < 0.5)])
+@pytest.mark.parametrize(
+    "values", [set(range(NUMBER)), np.ma.array(NUMBERS["B"], mask=NUMBERS["B"] < 0.5)]
+)
 def test_sets_and_masks_are_no_scores(values):
     long = {"system": ["A"] * NUMBER, "id": range(NUMBER), "score": values}
     for scores in ({"A": NUMBERS["A"], "B": values}, {"A": [NUMBERS["A"]], "B": [values]}, long):
@@ -186,7 +205,10 @@ def test_sets_and_masks_are_no_scores(values):
         ({"A": 0.5, "B": 0.6}, r"scores\['A'\] is 0.5; expected a number for each segment"),
         ({"A": None, "B": None}, r"scores\['A'\] is None"),
         ({"A": "ab", "B": "cd"}, "column 'A' is str 'ab'"),
-        ({"A": pandas.DataFrame({"x": [1, 2]}), "B": [1, 2]}, "tables and lists of numbers; expected one of these"),
+        (
+            {"A": pandas.DataFrame({"x": [1, 2]}), "B": [1, 2]},
+            "tables and lists of numbers; expected one of these",
+        ),
         ({}, "There is no system"),
         (pandas.DataFrame([[1, 2]], columns=["A", "A"]), "2 columns 'A'"),
         (AB | {"B": []}, "24 for A, 0 for B"),
@@ -210,7 +232,8 @@ def test_scores_stand_beside_texts_by_the_names_of_systems():
     with pytest.raises(InputError, match="has 3 values and scores has 24 rows"):
         compare({"A": ["a"] * 3, "B": ["b"] * 3}, ["c"] * 3, scores=AB)
     gap = pandas.DataFrame(NUMBERS).replace({"C": {NUMBERS["C"][3]: None}})
-    with pytest.raises(InputError, match="row 3: there is no value of 'C'"):  # before there is no scorer
+    # before there is no scorer
+    with pytest.raises(InputError, match="row 3: there is no value of 'C'"):
         compare(texts, REFERENCES, scores={"COMET": gap}, metrics=["bertscore"])
 
 
@@ -235,7 +258,10 @@ def test_columns_are_systems_if_they_are_named(frame):
     named = 'tokens, A, B, C, beside question, answer, and nothing names systems. .*systems=["A", "B", …]'
     assert re.search(named.replace("[", r"\["), str(refused.value))
     found = compare(scores=frame, systems=["C", "A"])
-    assert (found.systems, found.choices[0].ignored) == (("C", "A"), ("question", "answer", "tokens", "B"))
+    assert (found.systems, found.choices[0].ignored) == (
+        ("C", "A"),
+        ("question", "answer", "tokens", "B"),
+    )
     assert deltas(found) == {"score": delta(NUMBERS["C"], NUMBERS["A"])}
     assert compare(scores=frame[["A", "B"]], systems="all").systems == ("A", "B")
     named = compare(
@@ -249,8 +275,13 @@ def test_columns_are_systems_if_they_are_named(frame):
 @pytest.mark.parametrize("form", ["arrow", "datasets", "dict"])
 def test_tables_of_other_packages_are_read(frame, form):
     columns = {name: frame[name].tolist() for name in ("tokens", "A", "B")}
-    package = pytest.importorskip({"arrow": "pyarrow", "datasets": "datasets", "dict": "pandas"}[form])
-    made = {"arrow": lambda: package.table(columns), "datasets": lambda: package.Dataset.from_dict(columns)}
+    package = pytest.importorskip(
+        {"arrow": "pyarrow", "datasets": "datasets", "dict": "pandas"}[form]
+    )
+    made = {
+        "arrow": lambda: package.table(columns),
+        "datasets": lambda: package.Dataset.from_dict(columns),
+    }
     table = made.get(form, lambda: columns)()
     expected = {"score": delta(NUMBERS["A"], NUMBERS["B"])}
     assert deltas(compare(scores=table, systems=["A", "B"])) == expected
@@ -261,30 +292,50 @@ def test_tables_of_other_packages_are_read(frame, form):
 def test_columns_of_tables_of_systems_are_metrics(frame):
     other = frame.assign(A=frame["B"], B=frame["C"])
     found = compare(scores={"base": frame, "new": other}, columns={"score": ["A", "B"]})
-    assert deltas(found) == {"A": delta(NUMBERS["A"], NUMBERS["B"]), "B": delta(NUMBERS["B"], NUMBERS["C"])}
+    assert deltas(found) == {
+        "A": delta(NUMBERS["A"], NUMBERS["B"]),
+        "B": delta(NUMBERS["B"], NUMBERS["C"]),
+    }
     every = compare(scores={"base": frame, "new": other})
-    assert every.inputs[-1] == "Higher is taken as better: A, B, C."  # tokens are all different, as numbers of rows
-    counted = {name: table[["question", "tokens"]] for name, table in (("base", frame), ("new", other))}
+    # tokens are all different, as numbers of rows
+    assert every.inputs[-1] == "Higher is taken as better: A, B, C."
+    counted = {
+        name: table[["question", "tokens"]] for name, table in (("base", frame), ("new", other))
+    }
     with pytest.raises(InputError, match=r'no column of scores, .*columns=\{"score": "NAME"\}'):
         compare(scores=counted)
     named = compare(scores=counted, columns={"score": "tokens"})
     assert [metric.name for metric in named.metrics] == ["tokens"]
-    by_metric = compare(scores={"one": frame, "two": other}, systems=["A", "B"], lower_is_better=["two"])
-    assert deltas(by_metric) == {"one": delta(NUMBERS["A"], NUMBERS["B"]), "two": delta(NUMBERS["B"], NUMBERS["C"])}
+    by_metric = compare(
+        scores={"one": frame, "two": other}, systems=["A", "B"], lower_is_better=["two"]
+    )
+    assert deltas(by_metric) == {
+        "one": delta(NUMBERS["A"], NUMBERS["B"]),
+        "two": delta(NUMBERS["B"], NUMBERS["C"]),
+    }
     assert by_metric.inputs[-1] == "Higher is taken as better: one."
 
 
 def test_columns_have_the_roles_that_are_named(frame):
-    long = frame.melt(id_vars=["tokens"], value_vars=["B", "A"], var_name="model", value_name="output")
+    long = frame.melt(
+        id_vars=["tokens"], value_vars=["B", "A"], var_name="model", value_name="output"
+    )
     roles = {"system": "model", "segment": "tokens", "score": "output"}
     found = compare(scores=long, columns=roles)
     assert found.systems == ("B", "A")
-    assert found.choices[0].roles == {"system": ("model",), "score": ("output",), "segment": ("tokens",)}
+    assert found.choices[0].roles == {
+        "system": ("model",),
+        "score": ("output",),
+        "segment": ("tokens",),
+    }
     assert deltas(found) == {"output": delta(NUMBERS["B"], NUMBERS["A"])}
     for columns, message in (
         ({"id": "tokens"}, "no role 'id' of columns; expected one of system"),
         ({"system": ["model", "output"]}, "names 2 columns; expected one"),
-        ({**roles, "run": "seed"}, r"no column 'seed', of columns=\{\"run\": \"seed\"\}; the tables have tokens"),
+        (
+            {**roles, "run": "seed"},
+            r"no column 'seed', of columns=\{\"run\": \"seed\"\}; the tables have tokens",
+        ),
     ):
         with pytest.raises(InputError, match=message):
             compare(scores=long, columns=columns)
@@ -301,7 +352,9 @@ TEXT_FORMS = {
         {},
     ),
     "columns of a table": lambda: (
-        pandas.DataFrame({"id": range(NUMBER), **TEXTS, "gold": REFERENCES, "note": "x"}).iloc[ORDER],
+        pandas.DataFrame({"id": range(NUMBER), **TEXTS, "gold": REFERENCES, "note": "x"}).iloc[
+            ORDER
+        ],
         None,
         {"systems": ["A", "B", "C"], "columns": {"reference": "gold"}},
     ),
@@ -312,11 +365,22 @@ TEXT_FORMS = {
     ),
     "rows of a table": lambda: (
         pandas.DataFrame(
-            [(name, row, text, REFERENCES[row]) for name, texts in TEXTS.items() for row, text in enumerate(texts)],
+            [
+                (name, row, text, REFERENCES[row])
+                for name, texts in TEXTS.items()
+                for row, text in enumerate(texts)
+            ],
             columns=["model", "item", "output", "gold"],
         ),
         None,
-        {"columns": {"system": "model", "segment": "item", "candidate": "output", "reference": "gold"}},
+        {
+            "columns": {
+                "system": "model",
+                "segment": "item",
+                "candidate": "output",
+                "reference": "gold",
+            }
+        },
     ),
     "a table for each": lambda: (
         {
@@ -356,16 +420,23 @@ def test_an_index_is_ids_or_refused(frame):
         compare(scores={"A": a, "B": b.drop(3)})
     assert compare(scores={"A": a, "B": b.drop(3)}, missing="drop").dropped == ("3",)
     texts = pandas.DataFrame({"id": range(NUMBER), **TEXTS})
-    with pytest.raises(InputError, match="references has its ids in the index of pandas, and candidates in a column"):
+    with pytest.raises(
+        InputError,
+        match="references has its ids in the index of pandas, and candidates in a column",
+    ):
         compare(texts, pandas.Series(REFERENCES).iloc[ORDER], systems=["A", "B"], metrics=["chrf"])
 
 
 def test_further_columns_of_references_are_named_or_taken():
-    references = pandas.DataFrame({"id": range(NUMBER), "reference": REFERENCES, "reference2": TEXTS["A"]})
+    references = pandas.DataFrame(
+        {"id": range(NUMBER), "reference": REFERENCES, "reference2": TEXTS["A"]}
+    )
     candidates = pandas.DataFrame({"id": range(NUMBER), **TEXTS})
     options = {"systems": ["A", "B"], "metrics": ["chrf"], "num_resamples": 20}
     assert compare(candidates, references, **options).choices[1].ignored == ("reference2",)
-    two = compare(candidates, references, columns={"reference": ["reference", "reference2"]}, **options)
+    two = compare(
+        candidates, references, columns={"reference": ["reference", "reference2"]}, **options
+    )
     assert two.choices[1].roles["reference"] == ("reference", "reference2")
     assert two.metrics[0].systems[0].score == pytest.approx(100)
     in_one = {**options, "systems": "all", "columns": {"reference": ["reference", "reference2"]}}
@@ -383,7 +454,9 @@ def test_scores_of_ours_are_one_of_three(scored, value):
     for scores in ([*scored.values()], scored):
         result = paired_permutation(scores, **options)
         assert result.delta.tolist() == expected.delta.tolist()
-    assert SegmentMeans([*scored.values()], **options).observed() == pytest.approx([first.mean(), second.mean()])
+    assert SegmentMeans([*scored.values()], **options).observed() == pytest.approx(
+        [first.mean(), second.mean()]
+    )
     runs = compare(scores={name: [one, one] for name, one in scored.items()}, **options)
     assert [system.runs for system in runs.metrics[0].systems] == [2, 2]
     assert deltas(runs)["score"] == [pytest.approx((second - first).mean(), abs=1e-12)]
@@ -399,7 +472,9 @@ def test_tables_of_scores_of_ours_are_compared_metric_by_metric(scored):
 
 def test_three_rows_in_a_tuple_may_be_p_r_and_f(scored):
     plain = {name: tuple(scores) for name, scores in scored.items()}
-    with pytest.raises(InputError, match=r"scores\['A'\] is a tuple of three rows, as P, R and F are"):
+    with pytest.raises(
+        InputError, match=r"scores\['A'\] is a tuple of three rows, as P, R and F are"
+    ):
         compare(scores=plain)
     with pytest.raises(InputError, match="tuple of three rows"):
         paired_permutation([*plain.values()])
@@ -428,15 +503,28 @@ def test_precision_recall_and_f_stand_side_by_side(scorer, monkeypatch):
     metrics = ["bertscore", "bertscore,value=P", "bertscore,value=R"]
     calls = []
     score_pairs = type(scorer).score_pairs
-    monkeypatch.setattr(type(scorer), "score_pairs", lambda *a, **b: calls.append(1) or score_pairs(*a, **b))
-    found = compare(TEXTS, REFERENCES, scorer=scorer, metrics=metrics, num_resamples=20, num_examples=0)
+    monkeypatch.setattr(
+        type(scorer), "score_pairs", lambda *a, **b: calls.append(1) or score_pairs(*a, **b)
+    )
+    found = compare(
+        TEXTS, REFERENCES, scorer=scorer, metrics=metrics, num_resamples=20, num_examples=0
+    )
     assert len(calls) == 1
-    assert [metric.title for metric in found.metrics] == ["BERTScore F1", "BERTScore P", "BERTScore R"]
+    assert [metric.title for metric in found.metrics] == [
+        "BERTScore F1",
+        "BERTScore P",
+        "BERTScore R",
+    ]
     for metric, value in zip(found.metrics, "FPR", strict=True):
-        means = [getattr(scorer.score(texts, REFERENCES), value).mean(dtype=np.float64) for texts in TEXTS.values()]
+        means = [
+            getattr(scorer.score(texts, REFERENCES), value).mean(dtype=np.float64)
+            for texts in TEXTS.values()
+        ]
         assert [system.score for system in metric.systems] == pytest.approx(means, abs=1e-6)
         assert ("|value:" in metric.signature) == (value != "F")
-    single = compare(TEXTS, REFERENCES, scorer=scorer, metrics={"bertscore": {"value": "P"}}, num_resamples=20)
+    single = compare(
+        TEXTS, REFERENCES, scorer=scorer, metrics={"bertscore": {"value": "P"}}, num_resamples=20
+    )
     assert single.metrics[0].systems == found.metrics[1].systems
 
 
@@ -448,7 +536,9 @@ def test_the_number_of_references_is_in_signature_and_methods(scorer):
     assert "|references:2|" in two.signature
     assert "|references:2|" in two.metrics[0].signature
     assert f"on {NUMBER} segments with 2 references" in two.methods
-    mixed = compare(TEXTS, [pairs[0] + ["x"], REFERENCES[1], *pairs[2:]], scorer=scorer, num_resamples=20)
+    mixed = compare(
+        TEXTS, [pairs[0] + ["x"], REFERENCES[1], *pairs[2:]], scorer=scorer, num_resamples=20
+    )
     assert "|references:1-3|" in mixed.signature
     assert "with 1 to 3 references" in mixed.methods
 
@@ -487,11 +577,17 @@ def test_what_was_taken_stands_in_every_form(frame):
         lambda frame: {"scores": frame.rename(columns={"A": 1, "B": "1"}), "systems": ["1", "C"]},
         lambda frame: {"scores": {"system": ["a", "b"], 1: [0, 1], "1": [1, 0], "score": [1, 2]}},
         lambda frame: {"candidates": {1: ["a"], "1": ["b"]}, "references": ["a"]},
-        lambda frame: {"candidates": {"a": ["a"]}, "references": ["a"], "metrics": {"bleu": {}, "BLEU": {}}},
+        lambda frame: {
+            "candidates": {"a": ["a"]},
+            "references": ["a"],
+            "metrics": {"bleu": {}, "BLEU": {}},
+        },
     ],
 )
 def test_two_names_that_read_alike_are_refused(frame, given):
-    with pytest.raises(InputError, match=r"1, '1'.*, of which two read alike|2 columns '1'|'bleu' is given twice"):
+    with pytest.raises(
+        InputError, match=r"1, '1'.*, of which two read alike|2 columns '1'|'bleu' is given twice"
+    ):
         compare(**given(frame))
 
 
@@ -502,5 +598,7 @@ def test_arguments_without_an_effect_are_refused(scorer, scored):
     assert compare(scores={"m": scored, "n": scored}, value="P").systems
     with pytest.raises(InputError, match="scorer has no effect without the metric bertscore"):
         compare({"a": ["a cat"]}, ["a cat"], metrics=["chrf"], scorer=scorer)
-    with pytest.raises(InputError, match=r'columns=\{"segment": "none"\} has no effect on lines or lists'):
+    with pytest.raises(
+        InputError, match=r'columns=\{"segment": "none"\} has no effect on lines or lists'
+    ):
         compare(scores=numbers, columns={"segment": "none"})

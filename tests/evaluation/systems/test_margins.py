@@ -27,10 +27,14 @@ def against_perfect(losses, worst=1.0):
     return SegmentMeans([np.full(losses.shape[1], worst), *(worst - losses)])
 
 
-@pytest.mark.parametrize(("lost", "segments", "claims"), [(0, 50, 1), (0, 1000, 3), (3, 60, 1), (20, 400, 10)])
+@pytest.mark.parametrize(
+    ("lost", "segments", "claims"), [(0, 50, 1), (0, 1000, 3), (3, 60, 1), (20, 400, 10)]
+)
 def test_of_losses_of_0_and_1_it_is_clopper_and_pearsons(lost, segments, claims):
     [bound] = margin_bounds(against_perfect(np.arange(segments) < lost), claims, worst=0).loss
-    assert bound == pytest.approx(stats.beta.ppf(1 - 0.025 / claims, lost + 1, segments - lost), rel=0.06)
+    assert bound == pytest.approx(
+        stats.beta.ppf(1 - 0.025 / claims, lost + 1, segments - lost), rel=0.06
+    )
 
 
 def test_the_bound_is_that_of_a_plain_loop():
@@ -47,7 +51,10 @@ def test_the_bound_is_that_of_a_plain_loop():
     for _ in range(10_000):
         drawn = weights.standard_exponential(len(sizes) + 1)
         *of_units, of_worst = drawn * [*sizes[order], max(sizes)]
-        total = sum(weight * losses[unit] / sizes[unit] for weight, unit in zip(of_units, order, strict=True))
+        total = sum(
+            weight * losses[unit] / sizes[unit]
+            for weight, unit in zip(of_units, order, strict=True)
+        )
         draws.append((total + of_worst * (base.max() - 0.1)) / (sum(of_units) + of_worst))
     [bound] = margin_bounds(metric.by_document(documents), 1, worst=0.1, seed=3).loss
     assert bound == pytest.approx(sorted(draws)[int(np.ceil(0.975 * 10_001)) - 1], rel=1e-12)
@@ -60,17 +67,28 @@ def test_identical_systems_pass_as_soon_as_there_are_enough_segments(segments, w
     possible = 1 - 0.025 ** (1 / segments)
     scores = rng.normal(0.93, 0.02, segments).clip(worst, 0.99)
     for margin in (0.08, 0.02, 0.005):
-        found = compare(scores={"old": scores, "new": scores}, margin=margin, worst=worst, higher_is_better=["score"])
+        found = compare(
+            scores={"old": scores, "new": scores},
+            margin=margin,
+            worst=worst,
+            higher_is_better=["score"],
+        )
         assert (found.regressions == []) == (possible * (scores.max() - worst) < margin)
         sentence = found.to_dict()["systems"][1]["metrics"]["score"]["verdict"]
-        assert re.search(r"Equivalent to old within|Up to 0\.\d+ worse than old is not excluded", sentence)
+        assert re.search(
+            r"Equivalent to old within|Up to 0\.\d+ worse than old is not excluded", sentence
+        )
 
 
 def test_a_higher_score_never_turns_a_pass_into_a_failure():
     rng = np.random.default_rng(1)
     for _ in range(500):
         segments, is_lower = int(rng.integers(5, 60)), rng.random() < 0.5
-        base = rng.integers(0, 6, segments) / 5 if rng.random() < 0.5 else rng.normal(0.5, 0.3, segments)
+        base = (
+            rng.integers(0, 6, segments) / 5
+            if rng.random() < 0.5
+            else rng.normal(0.5, 0.3, segments)
+        )
         new = base + rng.choice([0, -0.2, 0.2], segments, p=[0.8, 0.12, 0.08])
         documents = rng.integers(0, 6, segments) if segments > 20 else np.arange(segments)
         _, documents = np.unique(documents, return_inverse=True)
@@ -91,7 +109,9 @@ def test_the_order_of_segments_changes_no_bit():
     rng = np.random.default_rng(2)
     scores = np.rint(rng.normal(size=(4, 80)) * 5) / 5
     order = rng.permutation(80)
-    one, other = (margin_bounds(SegmentMeans(matrix), 3, worst=-9) for matrix in (scores, scores[:, order]))
+    one, other = (
+        margin_bounds(SegmentMeans(matrix), 3, worst=-9) for matrix in (scores, scores[:, order])
+    )
     assert (one.loss.tolist(), one.gain.tolist()) == (other.loss.tolist(), other.gain.tolist())
 
 
@@ -107,7 +127,9 @@ def test_the_order_of_segments_changes_no_bit():
         ([3, 3], [3, 3], True, 3, np.nan),
     ],
 )
-def test_the_largest_loss_is_from_the_best_score_to_the_worst_possible(base, new, lower, worst, loss):
+def test_the_largest_loss_is_from_the_best_score_to_the_worst_possible(
+    base, new, lower, worst, loss
+):
     found = SegmentMeans([base, new], lower_is_better=lower).worst_losses(np.array([[0, 1]]), worst)
     np.testing.assert_allclose(found, [loss])
 
@@ -116,8 +138,16 @@ def test_the_largest_loss_is_from_the_best_score_to_the_worst_possible(base, new
     ("scores", "options", "message"),
     [
         ([0.5, -0.1, -0.2], {}, "new has the score -0.1 for segment 2, below the worst score, 0"),
-        ([0.5, 0.1, 0.79], {"worst": 0.8}, "new has the score 0.5 for segment 1, below the worst score, 0.8"),
-        ([0.5, 1.5, 0.2], {"lower_is_better": ["score"]}, "for segment 2, above the worst score, 1"),
+        (
+            [0.5, 0.1, 0.79],
+            {"worst": 0.8},
+            "new has the score 0.5 for segment 1, below the worst score, 0.8",
+        ),
+        (
+            [0.5, 1.5, 0.2],
+            {"lower_is_better": ["score"]},
+            "for segment 2, above the worst score, 1",
+        ),
         ([[0.5, 0.1, 0.2], [0.5, 0.1, -0.3]], {}, "new has the score -0.3 for segment 3"),
         ([0.5, 0.1, 0.2], {"worst": float("inf")}, "expected two numbers"),
         ([0.5, 0.1, 0.2], {"worst": 0, "margin": None}, "expected two numbers, or neither"),
@@ -131,7 +161,9 @@ def test_a_score_beyond_the_worst_is_named(scores, options, message):
 def test_of_a_corpus_score_no_worst_can_be_stated():
     texts = {"old": ["the cat sat on the mat"] * 30, "new": ["the cat sat on a mat"] * 30}
     found = compare(texts, texts["old"], metrics=["bleu"], margin=90)
-    assert "(97.5 % each, Gaffke's bounds, no guarantee for BLEU)" in " ".join(found.table().split())
+    assert "(97.5 % each, Gaffke's bounds, no guarantee for BLEU)" in " ".join(
+        found.table().split()
+    )
     assert found.regressions == []
     with pytest.raises(InputError, match="no mean of scores"):
         compare(texts, texts["old"], metrics=["bleu"], margin=90, worst=1)
@@ -163,7 +195,9 @@ def test_rescaled_scores_bring_what_an_empty_text_scores(tiny_bundle, baseline_p
 def test_a_margin_without_a_scale_is_not_judged():
     same = {"old": np.zeros(40), "new": np.zeros(40)}
     found = compare(scores=same, margin=0.1, higher_is_better=["score"])
-    assert "All scores are 0.0000: nothing says how large a loss can be." in " ".join(found.table().split())
+    assert "All scores are 0.0000: nothing says how large a loss can be." in " ".join(
+        found.table().split()
+    )
     assert found.metrics[0].systems[1].not_worse is None
     with pytest.raises(InputError, match="All scores of old and new are the same"):
         _ = found.regressions
@@ -176,17 +210,28 @@ def test_no_sentence_stands_beside_a_number_that_refutes_it():
         scale = 10.0 ** rng.integers(-3, 3)
         loss, gain = scale * rng.normal(0.3, 0.5), 0.0
         gain = scale * abs(rng.normal(0, 0.5)) - loss * (rng.random() < 0.5)
-        margin = float(abs(rng.choice([loss, gain])) * rng.choice([1 - 1e-5, 1 + 1e-5, rng.uniform(0.3, 2)])) or scale
+        margin = (
+            float(
+                abs(rng.choice([loss, gain]))
+                * rng.choice([1 - 1e-5, 1 + 1e-5, rng.uniform(0.3, 2)])
+            )
+            or scale
+        )
         margin = margin if draw % 3 else float(f"{margin:.2g}")
         loss = max(loss, -gain)
         judged = margin_result(margin, MarginBounds(np.array([loss]), np.array([gain])), 0)
         base, new = (SystemResult(name, scale) for name in names)
         new = replace(new, delta=-loss, p=0.5, p_holm=0.5, **judged)
-        metric = MetricResult("m", "", False, (base, new), (), zeros, margin, (30, "segment"), worst=-2)
+        metric = MetricResult(
+            "m", "", False, (base, new), (), zeros, margin, (30, "segment"), worst=-2
+        )
         sentence = verdict(metric, new, "old").sentence
-        [(words, level)] = re.findall(r"((?:Equivalent|At most|At least|Up to) .*) \((.*)\)\.$", sentence)
+        [(words, level)] = re.findall(
+            r"((?:Equivalent|At most|At least|Up to) .*) \((.*)\)\.$", sentence
+        )
         assert (
-            level == f"97.5 %{' each' * new.equivalent}, Gaffke's bound{'s' * new.equivalent}, if no score is below -2"
+            level
+            == f"97.5 %{' each' * new.equivalent}, Gaffke's bound{'s' * new.equivalent}, if no score is below -2"
         )
         numbers = [float(one) for one in re.findall(r"\d+\.\d+", words)]
         assert all(numbers)
@@ -200,7 +245,9 @@ def test_no_sentence_stands_beside_a_number_that_refutes_it():
         elif "Equivalent" in words:
             assert all(number < numbers[0] for number in numbers[1:])
             assert new.equivalent
-            assert ("and at most" in words.replace("worse and at most", "")) == (loss < 0 or gain < 0)
+            assert ("and at most" in words.replace("worse and at most", "")) == (
+                loss < 0 or gain < 0
+            )
         elif "more than" in words:
             assert numbers[0] > numbers[1]
             assert -gain > margin
@@ -222,7 +269,8 @@ def test_each_group_has_to_be_as_good_too():
     assert [one.partition(":")[0] for one in found.regressions] == ["score, talks"]
     level = r"\(97\.5 % for all 2, Gaffke's bound, if no score is below 0\.2\)\."
     [sentence] = re.findall(
-        rf"talks: new: At least 0\.1\d+ worse than old, more than 0\.0800 {level}", found.regressions[0]
+        rf"talks: new: At least 0\.1\d+ worse than old, more than 0\.0800 {level}",
+        found.regressions[0],
     )
     assert all(sentence in " ".join(found.table(form).split()) for form in ("text", "tsv"))
     assert latex_text(sentence) in found.table("latex")
@@ -230,10 +278,14 @@ def test_each_group_has_to_be_as_good_too():
     other = compare(scores={"old": scores, "new": worse}, **options, seed=2).metrics[0].groups[1]
     assert other.systems[1].largest_loss != talks.systems[1].largest_loss
     few = compare(
-        scores={"old": scores, "new": scores}, **options | {"by": ["a"] * 395 + ["b"] * 5}, higher_is_better=["score"]
+        scores={"old": scores, "new": scores},
+        **options | {"by": ["a"] * 395 + ["b"] * 5},
+        higher_is_better=["score"],
     )
     [sentence] = few.regressions
-    assert re.search(r"score, b: new: Up to 0\.\d+ worse than old is not excluded: .* in 5 segments", sentence)
+    assert re.search(
+        r"score, b: new: Up to 0\.\d+ worse than old is not excluded: .* in 5 segments", sentence
+    )
 
 
 TOGETHER = 500
@@ -256,7 +308,9 @@ def test_a_system_worse_by_the_margin_is_seldom_found_not_worse():
 
 
 @pytest.mark.calibration
-@pytest.mark.parametrize(("segments", "systems"), [(20, 1), (40, 1), (100, 1), (400, 1), (100, 3), (100, 10)])
+@pytest.mark.parametrize(
+    ("segments", "systems"), [(20, 1), (40, 1), (100, 1), (400, 1), (100, 3), (100, 10)]
+)
 @pytest.mark.parametrize("name", LOSSES)
 def test_errors_at_the_margin_over_many_trials(name, segments, systems, record_property):
     found = rate_at_the_margin(name, segments, 2000 if systems == 1 else 600, systems=systems)
@@ -276,12 +330,16 @@ def test_errors_at_the_margin_of_rescaled_scores(segments, record_property):
         metric = SegmentMeans([base, *np.where(is_empty, worst, base)])
         true_loss = 0.01 * ((0.92 - floor) / (1 - floor) - worst)
         found += (margin_bounds(metric, 1, worst=worst).loss < true_loss).tolist()
-    record_property(f"rescaled F, 1 % empty, 1 system | {segments} segments", f"{np.mean(found):.3f}")
+    record_property(
+        f"rescaled F, 1 % empty, 1 system | {segments} segments", f"{np.mean(found):.3f}"
+    )
     assert np.mean(found) <= 0.035
 
 
 def draw_documents(rng, sizes, number):
-    """Draw losses of segments, of which 5 % of the documents lose all, and others a little, (number, segments)."""
+    """Draw losses of segments, of which 5 % of the documents lose all, and others a little,
+    (number, segments).
+    """
     fails = rng.random((number, len(sizes))) < 0.05
     return np.where(fails.repeat(sizes, axis=1), 1.0, rng.normal(0, 0.02, (number, sizes.sum())))
 
@@ -290,11 +348,17 @@ def draw_documents(rng, sizes, number):
 @pytest.mark.parametrize("name", ["equal", "Zipf"])
 def test_errors_at_the_margin_by_documents(name, record_property):
     number = 150
-    sizes = np.full(number, 8) if name == "equal" else np.ceil(100 / np.arange(1, number + 1)).astype(int)
+    sizes = (
+        np.full(number, 8)
+        if name == "equal"
+        else np.ceil(100 / np.arange(1, number + 1)).astype(int)
+    )
     documents, found = np.arange(number).repeat(sizes), []
     for start in range(0, 2000, TOGETHER):
         losses = draw_documents(np.random.default_rng(start), sizes, TOGETHER)
-        found += (margin_bounds(against_perfect(losses).by_document(documents), 1, worst=0).loss < 0.05).tolist()
+        found += (
+            margin_bounds(against_perfect(losses).by_document(documents), 1, worst=0).loss < 0.05
+        ).tolist()
     record_property(f"{name} | 5 % fail, 150 documents", f"{np.mean(found):.3f}")
     assert np.mean(found) <= 0.035
 
@@ -315,7 +379,9 @@ def test_errors_at_the_margin_in_any_group(record_property):
 
 @cache
 def corpora(name, rate, cut=0.0):
-    """Return the corpus of 3,000 segments of two systems; the second changes more words, or cuts the last of some."""
+    """Return the corpus of 3,000 segments of two systems; the second changes more words, or cuts
+    the last of some.
+    """
     rng = np.random.default_rng(6)
     words = WORDS.split()
     references = [rng.choice(words, rng.integers(5, 30)).tolist() for _ in range(3000)]
@@ -330,7 +396,9 @@ def corpora(name, rate, cut=0.0):
     texts = [changed(0.5), changed(0.5 + rate)]
     if cut:
         texts[1] = [text.rsplit(" ", 1)[0] if rng.random() < cut else text for text in texts[0]]
-    return score_systems({name: {}}, texts, [[" ".join(text) for text in references]] * 2)[name].corpus
+    return score_systems({name: {}}, texts, [[" ".join(text) for text in references]] * 2)[
+        name
+    ].corpus
 
 
 @pytest.mark.calibration
@@ -342,7 +410,9 @@ def test_errors_at_the_margin_of_corpus_scores(name, rate, record_property):
     rng, found = np.random.default_rng(1), []
     for _ in range(600):
         drawn = corpus.of_segments(rng.integers(3000, size=200))
-        found.append(margin_bounds(drawn, 1, worst=100 if drawn.lower_is_better else 0).loss[0] < loss)
+        found.append(
+            margin_bounds(drawn, 1, worst=100 if drawn.lower_is_better else 0).loss[0] < loss
+        )
     size = "small" if rate < 0.1 else "large"
     record_property(f"{name} | {size} difference, 200 segments", f"{np.mean(found):.3f}")
     assert isinstance(corpus, SummedStatistics)
@@ -351,7 +421,11 @@ def test_errors_at_the_margin_of_corpus_scores(name, rate, record_property):
 @pytest.mark.calibration
 @pytest.mark.parametrize(
     ("case", "rate", "cut"),
-    [("small difference", 0.02, 0), ("large difference", 0.2, 0), ("a fifth lose the last word", 0, 0.2)],
+    [
+        ("small difference", 0.02, 0),
+        ("large difference", 0.2, 0),
+        ("a fifth lose the last word", 0, 0.2),
+    ],
 )
 @pytest.mark.parametrize("name", ["bleu", "chrf", "ter"])
 def test_intervals_of_corpus_scores_hold_the_difference(name, case, rate, cut, record_property):

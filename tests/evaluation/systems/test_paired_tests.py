@@ -18,9 +18,13 @@ from tests.evaluation.simulations import EQUAL_SYSTEMS, SHAPES, rate
 
 @pytest.fixture
 def scores():
-    """Return three systems that share the difficulty of the segments, so that p is neither near 0 nor 1."""
+    """Return three systems that share the difficulty of the segments, so that p is neither near 0
+    nor 1.
+    """
     rng = np.random.default_rng(4)
-    return (rng.normal(0.9, 0.03, 120) + rng.normal(0, 0.01, (3, 120)) + [[0], [0.001], [-0.0004]]).astype(np.float32)
+    return (
+        rng.normal(0.9, 0.03, 120) + rng.normal(0, 0.01, (3, 120)) + [[0], [0.001], [-0.0004]]
+    ).astype(np.float32)
 
 
 @pytest.mark.parametrize("seed", [12345, 7])
@@ -54,20 +58,32 @@ def test_ties_do_not_depend_on_rounding():
 
 @pytest.mark.parametrize(
     ("gains", "p"),
-    [([1, 0, 0, 0], 1), ([0.1, 0.2, 0.3, 0.4], 0.125), ([1, 2, 3] + [0] * 997, 0.25), ([0] * 5, 1), ([3, -1, 0], 1)],
+    [
+        ([1, 0, 0, 0], 1),
+        ([0.1, 0.2, 0.3, 0.4], 0.125),
+        ([1, 2, 3] + [0] * 997, 0.25),
+        ([0] * 5, 1),
+        ([3, -1, 0], 1),
+    ],
 )
 def test_few_segments_that_differ_have_an_exact_p(gains, p):
     base = np.random.default_rng(0).random(len(gains))
     assert paired_permutation([base, base + gains]).p.tolist() == [p]
     statistics = np.stack([base, base + gains])[:, :, None]
-    assert paired_permutation(SummedStatistics(statistics, lambda sums: float(sums[0]))).p.tolist() == [p]
+    assert paired_permutation(
+        SummedStatistics(statistics, lambda sums: float(sums[0]))
+    ).p.tolist() == [p]
 
 
-@pytest.mark.parametrize(("won", "lost"), [(1, 0), (5, 0), (9, 2), (6, 6), (40, 20), (100, 0), (51, 49)])
+@pytest.mark.parametrize(
+    ("won", "lost"), [(1, 0), (5, 0), (9, 2), (6, 6), (40, 20), (100, 0), (51, 49)]
+)
 def test_of_scores_of_0_and_1_it_is_mcnemars_test(won, lost):
     scores = np.zeros((2, 100))
     scores[1, :won], scores[0, won : won + lost] = 1, 1
-    assert paired_permutation(scores).p[0] == pytest.approx(stats.binomtest(won, won + lost).pvalue, abs=1e-12)
+    assert paired_permutation(scores).p[0] == pytest.approx(
+        stats.binomtest(won, won + lost).pvalue, abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("num_swaps", [1, 30])
@@ -79,7 +95,8 @@ def test_the_interval_of_scores_of_0_and_1_agrees_with_p(num_swaps):
             result = paired_permutation(metric, num_swaps=num_swaps)
             [(low, high)], [p] = result.interval, result.p
             assert (low <= 0 <= high) == (p >= 0.05)
-            assert p >= 0.05 or min(abs(low), abs(high)) >= 0.01 - 1e-12  # the smallest difference that there can be
+            # the smallest difference that there can be
+            assert p >= 0.05 or min(abs(low), abs(high)) >= 0.01 - 1e-12
 
 
 DIFFERENCES = {
@@ -118,7 +135,8 @@ def test_intervals_and_p_agree():
         assert (low > 0 or high < 0) <= (p < 0.05)
         assert (low < 0 < high) <= (p >= 0.05)
         values = [scores[1].min(), low, result.delta[0], high, scores[1].max()]
-        if np.ptp(np.abs(scores[1][scores[1] != 0])) > 1e-9:  # not a sign test, which knows no sizes
+        # not a sign test, which knows no sizes
+        if np.ptp(np.abs(scores[1][scores[1] != 0])) > 1e-9:
             assert np.diff(values).min() >= -1e-15
 
 
@@ -131,7 +149,9 @@ def test_a_few_exceptions_among_constant_differences_do_not_widen_the_interval()
 
 @pytest.mark.parametrize("gains", [np.arange(1, 6), np.full(40, 0.3), np.zeros(40)])
 def test_without_an_interval_there_is_none_in_any_form(gains):
-    """Fewer than 6 segments have none, and those that all differ by the same: nothing is that certain."""
+    """Fewer than 6 segments have none, and those that all differ by the same: nothing is that
+    certain.
+    """
     scores = {"base": np.full(len(gains), 0.1), "new": 0.1 + gains}
     assert "interval" not in repr(paired_permutation([*scores.values()]))
     found = compare(scores=scores)
@@ -145,7 +165,9 @@ AT_ONCE = 50
 
 
 def many_trials(differences, number, *, documents=None, true=0, **options):
-    """Test differences, which are drawn by seed, (segments,); return p, and which intervals hold `true`."""
+    """Test differences, which are drawn by seed, (segments,); return p, and which intervals hold
+    `true`.
+    """
     p, holds = [], []
     for start in range(0, number, AT_ONCE):
         drawn = [differences(seed) for seed in range(start, min(start + AT_ONCE, number))]
@@ -158,14 +180,18 @@ def many_trials(differences, number, *, documents=None, true=0, **options):
 
 
 def trials(case, number, *, documents=True):
-    """Return p of pairs of equally good systems, and how often the interval of their difference holds 0."""
+    """Return p of pairs of equally good systems, and how often the interval of their difference
+    holds 0.
+    """
     units = case.units if documents else None
     p, holds = many_trials(case.differences, number, documents=units, num_swaps=4999)
     return p, holds.mean()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["20 segments", "100 segments, 3 % differ", "20 documents of 10 segments"])
+@pytest.mark.parametrize(
+    "name", ["20 segments", "100 segments, 3 % differ", "20 documents of 10 segments"]
+)
 def test_equal_systems_seldom_differ(name):
     p, coverage = trials(EQUAL_SYSTEMS[name], 150)
     assert (p < 0.05).mean() <= 0.1
@@ -186,9 +212,13 @@ def test_equal_systems_seldom_differ_over_many_trials(name, record_property):
 
 
 def shape_rates(name, segments, number, **options):
-    """Return how often p is below .05, and the interval holds the mean of 0, for differences of a shape."""
+    """Return how often p is below .05, and the interval holds the mean of 0, for differences of a
+    shape.
+    """
     p, holds = many_trials(
-        lambda seed: SHAPES[name](np.random.default_rng([seed, segments]), segments), number, **options
+        lambda seed: SHAPES[name](np.random.default_rng([seed, segments]), segments),
+        number,
+        **options,
     )
     return (p < 0.05).mean(), holds.mean()
 
@@ -222,7 +252,14 @@ LOWEST_COVERAGE = {"exponential": 0.88, "lognormal": 0.83}
 @pytest.mark.parametrize("segments", [10, 20, 50, 200])
 @pytest.mark.parametrize(
     "name",
-    ["normal", "Student's t, 3 degrees", "two lognormal scores", "0, 0.5 or 1", *LOWEST_COVERAGE, "few exceptions"],
+    [
+        "normal",
+        "Student's t, 3 degrees",
+        "two lognormal scores",
+        "0, 0.5 or 1",
+        *LOWEST_COVERAGE,
+        "few exceptions",
+    ],
 )
 def test_intervals_of_any_shape_hold(name, segments, record_property):
     _, coverage = shape_rates(name, segments, 2000, num_swaps=1999)
@@ -237,7 +274,9 @@ WON_LOST = {
     "0.2 won, 0.05 lost": (0.2, 0.05, None),
     "0.3 won, 0.05 lost, by documents": (0.3, 0.05, 10),
 }
-"""The shares of segments that a system wins and loses, and the segments of a document; these differ in the first."""
+"""The shares of segments that a system wins and loses, and the segments of a document; these differ
+in the first.
+"""
 
 
 @pytest.mark.calibration
@@ -249,7 +288,11 @@ def test_intervals_of_systems_that_differ_hold_the_difference(name, segments, re
 
     def differences(seed):
         rng = np.random.default_rng([seed, segments])
-        share = won if documents is None else rng.beta(10 * won, 10 * (1 - won), documents[-1] + 1)[documents]
+        share = (
+            won
+            if documents is None
+            else rng.beta(10 * won, 10 * (1 - won), documents[-1] + 1)[documents]
+        )
         is_won = rng.random(segments) < share
         return np.where(is_won, 1.0, -1.0 * (rng.random(segments) < lost / (1 - won)))
 
@@ -276,7 +319,8 @@ def draw_documents(name, seed, number):
     effect = 0.1**0.5 * rng.normal(size=number)
     if "better" in name:
         possible = np.arange(1, 51)
-        effect += 0.02 * (sizes - (possible**2).sum() / possible.sum())  # less the mean of a segment's document
+        # less the mean of a segment's document
+        effect += 0.02 * (sizes - (possible**2).sum() / possible.sum())
     differences = effect[documents] + 0.9**0.5 * rng.normal(size=len(documents))
     return SegmentMeans([0 * differences, differences]).by_document(documents)
 
@@ -300,7 +344,10 @@ def test_documents_of_any_sizes_have_intervals_that_hold(name, number, record_pr
 def test_equal_means_are_not_enough(segments, record_property):
     p, coverage = shape_rates("2 % fail", segments, 2000)
     of_t = rate(
-        lambda seed: _t_test(SHAPES["2 % fail"](np.random.default_rng([seed, segments]), segments)) < 0.05, 2000
+        lambda seed: (
+            _t_test(SHAPES["2 % fail"](np.random.default_rng([seed, segments]), segments)) < 0.05
+        ),
+        2000,
     )
     for column, value in (("compare", p), ("paired t-test", of_t), ("coverage", coverage)):
         record_property(f"2 % fail, {segments:,} segments | {column}", f"{value:.3f}")
@@ -319,12 +366,14 @@ def test_the_best_of_equal_systems_is_seldom_significant(number, record_property
     def is_found(seed):
         scores = np.random.default_rng([seed, number]).normal(size=(number, 100))
         systems = {f"system {row}": of_system for row, of_system in enumerate(scores)}
-        return "significantly better than" in compare(scores=systems, seed=seed, num_resamples=999).to_dict()[
-            "headlines"
-        ]["score"].replace("not significantly", "")
+        return "significantly better than" in compare(
+            scores=systems, seed=seed, num_resamples=999
+        ).to_dict()["headlines"]["score"].replace("not significantly", "")
 
     found = rate(is_found, 2000)
-    record_property(f"{number} systems | a headline names one as significantly better", f"{found:.3f}")
+    record_property(
+        f"{number} systems | a headline names one as significantly better", f"{found:.3f}"
+    )
     assert found <= 0.055
 
 
@@ -412,9 +461,15 @@ def test_segments_are_counted_against_the_baseline(options, won, lost, tied):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        *((lambda p=p: holm(p), "from 0 to 1") for p in ([0.1, 1.2], [-0.1], [float("nan")], [[0.1]])),
         *(
-            (lambda of=of: SummedStatistics(of, lambda sums: float(sums[0])), "systems, segments, statistics")
+            (lambda p=p: holm(p), "from 0 to 1")
+            for p in ([0.1, 1.2], [-0.1], [float("nan")], [[0.1]])
+        ),
+        *(
+            (
+                lambda of=of: SummedStatistics(of, lambda sums: float(sums[0])),
+                "systems, segments, statistics",
+            )
             for of in (np.ones((2, 3)), np.ones((2, 0, 3)), np.full((2, 3, 1), np.nan))
         ),
     ],
@@ -425,14 +480,23 @@ def test_arguments_are_checked(call, message):
 
 
 def test_the_interval_of_bleu_is_about_that_of_a_bootstrap():
-    """BLEU punishes texts that are too short, so that the lengths of other test sets change a difference too."""
+    """BLEU punishes texts that are too short, so that the lengths of other test sets change a
+    difference too.
+    """
     sacrebleu = pytest.importorskip("sacrebleu")
     rng = np.random.default_rng(4)
-    references = [" ".join(f"w{word}" for word in rng.integers(60, size=rng.integers(3, 60))) for _ in range(200)]
+    references = [
+        " ".join(f"w{word}" for word in rng.integers(60, size=rng.integers(3, 60)))
+        for _ in range(200)
+    ]
     systems = {"whole": references, "cut": [text.rsplit(" ", 1)[0] for text in references]}
-    [found] = compare(systems, references, metrics=["bleu"], num_resamples=2000).metrics[0].systems[1:]
+    [found] = (
+        compare(systems, references, metrics=["bleu"], num_resamples=2000).metrics[0].systems[1:]
+    )
     metric = sacrebleu.metrics.BLEU(references=[references])
     statistics = np.array(metric._extract_corpus_statistics(systems["cut"], None))
     drawn = [statistics[rng.integers(200, size=200)].sum(axis=0).tolist() for _ in range(2000)]
-    low, high = np.quantile([metric._compute_score_from_stats(sums).score - 100 for sums in drawn], [0.025, 0.975])
+    low, high = np.quantile(
+        [metric._compute_score_from_stats(sums).score - 100 for sums in drawn], [0.025, 0.975]
+    )
     assert [found.delta_low, found.delta_high] == pytest.approx([low, high], abs=0.2 * (high - low))

@@ -1,4 +1,6 @@
-"""How often the tests of other tools call equal systems different: their own code, where it is installed."""
+"""How often the tests of other tools call equal systems different: their own code, where it is
+installed.
+"""
 
 from contextlib import redirect_stdout
 from io import StringIO
@@ -32,13 +34,17 @@ class MeanMetric:
 
 
 def sacrebleu_rate(test, segments, differences):
-    """Return how often sacreBLEU calls systems different, whose differences are drawn by seed, (segments,)."""
+    """Return how often sacreBLEU calls systems different, whose differences are drawn by seed,
+    (segments,).
+    """
     metric = MeanMetric(segments)
     baseline = {"mean": (np.zeros((segments, 1)), sacrebleu.Result(0.0))}
     run = {"bs": sacrebleu._paired_bs_test, "ar": sacrebleu._paired_ar_test}[test]
 
     def differs(seed):
-        _, results = run(baseline, "other", differences(seed), None, {"mean": metric}, 1000, seed=seed)
+        _, results = run(
+            baseline, "other", differences(seed), None, {"mean": metric}, 1000, seed=seed
+        )
         return results["mean"].p_value < 0.05
 
     return rate(differs, TRIALS)
@@ -48,14 +54,18 @@ def sacrebleu_rate(test, segments, differences):
 @pytest.mark.parametrize("test", ["bs", "ar"])
 def test_sacrebleu(test, name, record_property):
     case = EQUAL_SYSTEMS[name]
-    record_property(f"{name} | sacreBLEU {test}", f"{sacrebleu_rate(test, case.segments, case.differences):.3f}")
+    record_property(
+        f"{name} | sacreBLEU {test}", f"{sacrebleu_rate(test, case.segments, case.differences):.3f}"
+    )
 
 
 @pytest.mark.parametrize("segments", [20, 100, 1000])
 @pytest.mark.parametrize("test", ["bs", "ar"])
 def test_sacrebleu_where_one_system_fails(test, segments, record_property):
     found = sacrebleu_rate(
-        test, segments, lambda seed: SHAPES["2 % fail"](np.random.default_rng([seed, segments]), segments)
+        test,
+        segments,
+        lambda seed: SHAPES["2 % fail"](np.random.default_rng([seed, segments]), segments),
     )
     record_property(f"2 % fail, {segments:,} segments | sacreBLEU {test}", f"{found:.3f}")
 
@@ -64,7 +74,10 @@ def test_sacrebleu_where_one_system_fails(test, segments, record_property):
 def test_comet_compare(name, record_property, monkeypatch, tmp_path):
     comet = pytest.importorskip("comet.cli.compare")
     case = EQUAL_SYSTEMS[name]
-    files = [type("File", (type(tmp_path),), {"rel_path": property(str)})(tmp_path / side) for side in "xy"]
+    files = [
+        type("File", (type(tmp_path),), {"rel_path": property(str)})(tmp_path / side)
+        for side in "xy"
+    ]
     for file in files:
         file.write_text("")
     settings = SimpleNamespace(

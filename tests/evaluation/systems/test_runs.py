@@ -1,4 +1,6 @@
-"""Several runs of a system: their means are compared, and an interval over other runs stands beside."""
+"""Several runs of a system: their means are compared, and an interval over other runs stands
+beside.
+"""
 
 import numpy as np
 import pytest
@@ -13,7 +15,9 @@ SYSTEMS = ("base", "other")
 
 
 def draw(rng, share, segments=NUM_SEGMENTS, runs=NUM_RUNS):
-    """Draw two equal systems, (systems, runs, segments), with a share of the variance of a score due to runs."""
+    """Draw two equal systems, (systems, runs, segments), with a share of the variance of a score
+    due to runs.
+    """
     difficulty = rng.normal(size=segments)
     own = rng.normal(size=(2, 1, segments))
     return difficulty + (1 - share) ** 0.5 * own + share**0.5 * rng.normal(size=(2, runs, segments))
@@ -52,30 +56,40 @@ def test_every_form_of_runs_gives_the_same(scores):
     assert expected[1]["metrics"]["score"]["runs"] == NUM_RUNS
     for form in (frame, wide, wide.sample(frac=1, random_state=2), long_table(scores)):
         assert compare(scores=form, systems=SYSTEMS).to_dict()["systems"] == expected
-    tables = {name: [pandas.DataFrame({"score": run}) for run in scores[at]] for at, name in enumerate(SYSTEMS)}
+    tables = {
+        name: [pandas.DataFrame({"score": run}) for run in scores[at]]
+        for at, name in enumerate(SYSTEMS)
+    }
     assert compare(scores=tables).to_dict()["systems"] == expected
 
 
 @pytest.mark.parametrize("documents", [None, np.arange(NUM_SEGMENTS) // 4])
 def test_trained_again_the_interval_grows_in_squares(scores, documents):
     shifted = scores[:, :3] + np.random.default_rng(1).normal(0, 0.2, (2, 3, 1))
-    found = compare(scores=dict(zip(SYSTEMS, (shifted[0], shifted[1, :2]), strict=True)), documents=documents)
+    found = compare(
+        scores=dict(zip(SYSTEMS, (shifted[0], shifted[1, :2]), strict=True)), documents=documents
+    )
     system = found.metrics[0].systems[1]
     first, second = ([run.mean() for run in runs] for runs in (shifted[0], shifted[1, :2]))
     added = (
-        stats.t.ppf(0.975, 2) ** 2 * np.var(first, ddof=1) / 3 + stats.t.ppf(0.975, 1) ** 2 * np.var(second, ddof=1) / 2
+        stats.t.ppf(0.975, 2) ** 2 * np.var(first, ddof=1) / 3
+        + stats.t.ppf(0.975, 1) ** 2 * np.var(second, ddof=1) / 2
     )
     low = system.delta - ((system.delta - system.delta_low) ** 2 + added) ** 0.5
     high = system.delta + ((system.delta_high - system.delta) ** 2 + added) ** 0.5
     assert (system.runs_low, system.runs_high) == pytest.approx((low, high), rel=1e-9)
-    assert f"Trained again: other {low:+.4f} to {high:+.4f} (95 %" in " ".join(found.table().split())
+    assert f"Trained again: other {low:+.4f} to {high:+.4f} (95 %" in " ".join(
+        found.table().split()
+    )
 
 
 def test_systems_may_have_other_numbers_of_runs(scores):
     found = compare(scores={"base": scores[0, :1], "other": scores[1]})
     assert [system.runs for system in found.metrics[0].systems] == [1, NUM_RUNS]
     assert found.metrics[0].systems[1].runs_low is None
-    assert "Results are about these runs, and for base about this run." in " ".join(found.table().split())
+    assert "Results are about these runs, and for base about this run." in " ".join(
+        found.table().split()
+    )
     assert "|runs:1/5|" in found.metrics[0].signature
 
 
@@ -83,7 +97,9 @@ def test_texts_in_runs_are_scored_each(scorer):
     references = ["the cat sat on the mat", "the dog sat", "a house"] * 8
     runs = [["the cat sat", "a dog", "the house"] * 8, ["a cat", "the dog", "a red house"] * 8]
     base = ["the cat", "the dog sat", "a tree"] * 8
-    found = compare({"base": base, "new": runs}, references, scorer=scorer, metrics=["bertscore", "bleu"])
+    found = compare(
+        {"base": base, "new": runs}, references, scorer=scorer, metrics=["bertscore", "bleu"]
+    )
     single = [compare({"base": base, "new": run}, references, scorer=scorer) for run in runs]
     expected = np.mean([one.metrics[0].systems[1].score for one in single])
     assert found.metrics[0].systems[1].score == pytest.approx(expected, abs=1e-7)
@@ -98,7 +114,9 @@ def without(table, is_left_out):
 
 
 def test_a_segment_without_runs_is_named_or_left_out(scores):
-    table = without(long_table(scores), lambda row: row["segment"] == 7 and row["system"] == "other")
+    table = without(
+        long_table(scores), lambda row: row["segment"] == 7 and row["system"] == "other"
+    )
     with pytest.raises(InputError, match="segment '7'"):
         compare(scores=table)
     found = compare(scores=table, missing="drop")
@@ -110,28 +128,41 @@ def test_a_segment_whose_text_a_run_lacks_is_left_out(scores):
     table = long_table(scores[:, :2])
     table["candidate"] = [f"text {score}" for score in table.pop("score")]
     table["reference"] = [f"text {segment}" for segment in table["segment"]]
-    table = without(table, lambda row: (row["system"], row["segment"], row["run"]) == ("other", 7, 1))
+    table = without(
+        table, lambda row: (row["system"], row["segment"], row["run"]) == ("other", 7, 1)
+    )
     assert compare(table, metrics=["chrf"], num_resamples=20, missing="drop").dropped == ("7",)
 
 
 def test_a_missing_run_is_named_or_the_others_are_averaged(scores):
     def failed(row):
-        return (row["system"], row["segment"], row["run"]) in {("other", 7, 4), ("other", 7, 0), ("base", 9, 1)}
+        return (row["system"], row["segment"], row["run"]) in {
+            ("other", 7, 4),
+            ("other", 7, 0),
+            ("base", 9, 1),
+        }
 
     table = without(long_table(scores), failed)
     with pytest.raises(InputError, match=r"run '4'|run '0'|run '1'"):
         compare(scores=table)
     with_gaps = scores.copy()
     with_gaps[1, [4, 0], 7] = with_gaps[0, 1, 9] = np.nan
-    empty = {**long_table(scores), "score": [float(value) for system in with_gaps for value in system.ravel()]}
+    empty = {
+        **long_table(scores),
+        "score": [float(value) for system in with_gaps for value in system.ravel()],
+    }
     expected = np.nanmean(with_gaps, axis=1)
     for form in (table, empty, without(empty, failed), dict(zip(SYSTEMS, with_gaps, strict=True))):
         found = compare(scores=form, missing="drop")
         assert found.dropped == ()
         np.testing.assert_allclose(found.metrics[0].segment_scores, expected, rtol=0, atol=1e-15)
-        assert found.metrics[0].systems[1].delta == pytest.approx(expected[1].mean() - expected[0].mean())
+        assert found.metrics[0].systems[1].delta == pytest.approx(
+            expected[1].mean() - expected[0].mean()
+        )
         assert [system.missing_runs for system in found.metrics[0].systems] == [1, 2]
-        assert "Scores are means of 5 runs, and of fewer where 3 scores are missing." in " ".join(found.table().split())
+        assert "Scores are means of 5 runs, and of fewer where 3 scores are missing." in " ".join(
+            found.table().split()
+        )
 
 
 def test_a_run_that_occurs_twice_is_refused(scores):
@@ -141,7 +172,9 @@ def test_a_run_that_occurs_twice_is_refused(scores):
 
 
 def rates(share, trials):
-    """Return how often equal systems differ, and the coverage; by segments, and with all rows taken as independent."""
+    """Return how often equal systems differ, and the coverage; by segments, and with all rows taken
+    as independent.
+    """
     found = []
     for seed in range(trials):
         scores = draw(np.random.default_rng([seed, round(100 * share)]), share)
@@ -163,7 +196,10 @@ def test_equal_systems_seldom_differ_over_their_runs():
 @pytest.mark.parametrize("share", [0, 0.5, 1])
 def test_runs_over_many_trials(share, record_property):
     by_segment, by_row = rates(share, 2000)
-    row = f"{NUM_RUNS} runs of {NUM_SEGMENTS} segments, {100 * share:.0f} % of the variance due to runs"
+    row = (
+        f"{NUM_RUNS} runs of {NUM_SEGMENTS} segments, {100 * share:.0f} % of the variance due to "
+        "runs"
+    )
     for name, (p, coverage) in (("by segment", by_segment), ("rows as independent", by_row)):
         record_property(f"{row} | p < 0.05, {name}", f"{p:.3f}")
         record_property(f"{row} | coverage, {name}", f"{coverage:.3f}")
@@ -172,14 +208,17 @@ def test_runs_over_many_trials(share, record_property):
 
 
 def retrained_rate(runs, effect, number):
-    """Return how often the interval over other runs excludes 0 for equal systems with these numbers of runs.
+    """Return how often the interval over other runs excludes 0 for equal systems with these numbers
+    of runs.
 
     Effects of runs have so many standard errors of a run.
     """
     found = []
     for seed in range(number):
         rng = np.random.default_rng([seed, *runs, effect])
-        drawn = draw(rng, 0.5, runs=max(runs)) + effect * NUM_SEGMENTS**-0.5 * rng.normal(size=(2, max(runs), 1))
+        drawn = draw(rng, 0.5, runs=max(runs)) + effect * NUM_SEGMENTS**-0.5 * rng.normal(
+            size=(2, max(runs), 1)
+        )
         systems = [drawn[0, : runs[0]], drawn[1, : runs[1]]]
         tested = paired_permutation(systems, num_swaps=999, seed=seed)
         ends = over_runs(*systems, tested.delta[0], *tested.interval[0])
@@ -196,5 +235,7 @@ def test_equal_systems_trained_again_seldom_differ():
 @pytest.mark.parametrize("runs", [(2, 2), (3, 3), (5, 5), (2, 5), (3, 10)])
 def test_runs_as_units_over_many_trials(runs, effect, record_property):
     found = retrained_rate(runs, effect, 2000)
-    record_property(f"{runs[0]} and {runs[1]} runs | effects of {effect} standard errors", f"{found:.3f}")
+    record_property(
+        f"{runs[0]} and {runs[1]} runs | effects of {effect} standard errors", f"{found:.3f}"
+    )
     assert found <= 0.055

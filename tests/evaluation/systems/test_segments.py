@@ -1,4 +1,6 @@
-"""Segments are joined by their ids: the order of rows, and the form of a table, change no result."""
+"""Segments are joined by their ids: the order of rows, and the form of a table, change no
+result.
+"""
 
 import json
 import random
@@ -14,7 +16,18 @@ from bertscore_onnx_evaluation.score_files import read_scores
 pandas = pytest.importorskip("pandas")
 
 SYSTEMS = ("newstest", "base", "other")
-EXTRA = ("Unnamed: 0", "", "index", "year", "src_len", "human", "lang_pair", "doc_id", "num_tokens", "segmentNumber")
+EXTRA = (
+    "Unnamed: 0",
+    "",
+    "index",
+    "year",
+    "src_len",
+    "human",
+    "lang_pair",
+    "doc_id",
+    "num_tokens",
+    "segmentNumber",
+)
 """Columns of numbers that are no systems."""
 
 
@@ -34,7 +47,9 @@ def shuffled(frame, seed):
 
 
 def long_form(frame, seed):
-    rows = frame.melt(id_vars=["segment"], value_vars=list(SYSTEMS), var_name="system", value_name="score")
+    rows = frame.melt(
+        id_vars=["segment"], value_vars=list(SYSTEMS), var_name="system", value_name="score"
+    )
     return shuffled(rows, seed)
 
 
@@ -45,7 +60,11 @@ def result(comparison):
 
 
 def compared(scores, systems=SYSTEMS, **options):
-    return result(compare(scores={"comet": scores}, systems=systems, num_resamples=200, all_pairs=True, **options))
+    return result(
+        compare(
+            scores={"comet": scores}, systems=systems, num_resamples=200, all_pairs=True, **options
+        )
+    )
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -72,7 +91,9 @@ def test_a_paired_test_of_a_frame_takes_systems_alone(table):
     test = partial(paired_permutation, num_swaps=50)
     expected = test(table[list(SYSTEMS)].to_numpy().T)
     wide = shuffled(table.assign(year=2024), 3)
-    with pytest.raises(InputError, match=r"other, year, .*document, and|.*year, and nothing names systems"):
+    with pytest.raises(
+        InputError, match=r"other, year, .*document, and|.*year, and nothing names systems"
+    ):
         test(wide)
     found = test({name: wide[name] for name in SYSTEMS})
     rows = long_form(table, 1).sort_values("system", key=lambda names: names.map(SYSTEMS.index))
@@ -80,7 +101,10 @@ def test_a_paired_test_of_a_frame_takes_systems_alone(table):
     line = next(line for line in repr(found).splitlines() if line.startswith("other - newstest: "))
     assert line.endswith(f", p {found.p[1]:.4f}")
     assert line in found._repr_html_()
-    assert (found.p.tolist(), found.interval.tolist()) == (expected.p.tolist(), expected.interval.tolist())
+    assert (found.p.tolist(), found.interval.tolist()) == (
+        expected.p.tolist(),
+        expected.interval.tolist(),
+    )
 
 
 def test_texts_references_and_documents_are_joined(table):
@@ -109,7 +133,9 @@ def test_texts_references_and_documents_are_joined(table):
         num_resamples=100,
     )
     assert result(found)["systems"] == result(expected)["systems"]
-    assert [example.delta for example in found.examples] == [example.delta for example in expected.examples]
+    assert [example.delta for example in found.examples] == [
+        example.delta for example in expected.examples
+    ]
     segment = found.examples[0].segment
     assert found.candidates[0][segment] == f"the cat sat on {found.segments[segment]} mats"
 
@@ -118,7 +144,10 @@ def test_texts_references_and_documents_are_joined(table):
     ("change", "message"),
     [
         (lambda frame: frame.drop(index=7), "row 7: segment '7' is not in scores"),
-        (lambda frame: frame.assign(other=frame["other"].where(frame["segment"] != 7)), "row 7: .* 'other' for .* '7'"),
+        (
+            lambda frame: frame.assign(other=frame["other"].where(frame["segment"] != 7)),
+            "row 7: .* 'other' for .* '7'",
+        ),
         (lambda frame: frame.replace({"segment": {7: 99}}), "segment '7' is not in scores"),
     ],
 )
@@ -126,10 +155,14 @@ def test_a_segment_that_does_not_fit_is_named_or_dropped(table, change, message)
     documents = table[["segment", "document"]]
     with pytest.raises(InputError, match=message):
         compare(scores=change(table), systems=SYSTEMS, documents=documents)
-    found = compare(scores=shuffled(change(table), 1), systems=SYSTEMS, documents=documents, missing="drop")
+    found = compare(
+        scores=shuffled(change(table), 1), systems=SYSTEMS, documents=documents, missing="drop"
+    )
     left = table[table["segment"] != 7]
     expected = compare(scores=left, systems=SYSTEMS, documents=left)
-    assert [system.p for system in found.metrics[0].systems] == [system.p for system in expected.metrics[0].systems]
+    assert [system.p for system in found.metrics[0].systems] == [
+        system.p for system in expected.metrics[0].systems
+    ]
     assert "7" in found.dropped
     number = len(found.dropped)
     assert f"|dropped:{number}" in found.metrics[0].signature
@@ -156,7 +189,10 @@ def test_rows_that_contradict_each_other_are_no_missing_ones(table):
 def test_lists_stand_beside_ids_in_order_only(table):
     documents = table["document"].tolist()
     assert compared(table, documents=documents) == compared(table, documents=table)
-    for given, message in ((shuffled(table, 1), "is not in the order of ids, and documents"), (table[1:], "as many")):
+    for given, message in (
+        (shuffled(table, 1), "is not in the order of ids, and documents"),
+        (table[1:], "as many"),
+    ):
         with pytest.raises(InputError, match=message):
             compare(scores=given, systems=SYSTEMS, documents=documents, missing="drop")
 
@@ -174,20 +210,28 @@ def test_a_mapping_of_lists_stands_beside_ids_in_order_only(table):
 
 
 def test_rows_of_one_segment_agree_about_its_document(table):
-    rows = table.melt(id_vars=["segment", "document"], value_vars=list(SYSTEMS), var_name="system", value_name="score")
+    rows = table.melt(
+        id_vars=["segment", "document"],
+        value_vars=list(SYSTEMS),
+        var_name="system",
+        value_name="score",
+    )
     assert compared(rows, documents=shuffled(rows, 1)) == compared(rows, documents=table)
     rows.loc[45, "document"] = "another"
     with pytest.raises(InputError, match=r"row 45: segment '5' has another value than in .* row 5"):
         compare(scores=rows, documents=rows)
 
 
-# Tables without ids are joined by position if they show that their order is the same, and refused otherwise.
+# Tables without ids are joined by position if they show that their order is the same, and refused
+# otherwise.
 
 OWN = {
     "latency": lambda chance: chance.uniform(0, 9, 40),
     "tokens": lambda chance: chance.integers(9, 400, 40),
     "prediction": lambda chance: [f"answer {number}" for number in chance.integers(0, 90, 40)],
-    "timestamp": lambda chance: [f"2026-01-01T00:{second:02}" for second in chance.integers(0, 60, 40)],
+    "timestamp": lambda chance: [
+        f"2026-01-01T00:{second:02}" for second in chance.integers(0, 60, 40)
+    ],
     "model": lambda chance: [f"model {chance.random()}"] * 40,
     "run_id": lambda chance: [int(chance.integers(1 << 40))] * 40,
 }
@@ -239,7 +283,9 @@ def test_tables_without_ids_are_joined_only_if_they_are_in_the_same_order(seed, 
     pytest.importorskip("pyarrow")
     chance = np.random.default_rng(seed)
     whole = of_segments(chance, num_repeats=int(chance.integers(16)))
-    shared = {name: whole[name] for name in chance.choice([*whole], chance.integers(1, 4), replace=False)}
+    shared = {
+        name: whole[name] for name in chance.choice([*whole], chance.integers(1, 4), replace=False)
+    }
     own = chance.choice([*OWN], chance.integers(len(OWN)), replace=False)
     first, second = two_tables(chance, shared, own)
     forms = chance.choice([*FORMS], 2)
@@ -263,7 +309,9 @@ def test_columns_of_one_value_and_numbers_of_rows_show_no_order():
     edited = questions.replace({"question": {"q 7": "q 99"}})
     shown = compare(scores={"A": questions[["question", "score"]], "B": edited})
     assert shown.metrics[0].systems[1].tied == 40
-    numbered_again = questions.assign(question=questions["question"].sample(frac=1, random_state=1).tolist())
+    numbered_again = questions.assign(
+        question=questions["question"].sample(frac=1, random_state=1).tolist()
+    )
     with pytest.raises(InputError, match=r"'question' of .* has the values of 'question' of"):
         compare(scores={"A": questions, "B": numbered_again})
 
@@ -272,7 +320,9 @@ def test_a_table_without_ids_beside_one_with_ids_shows_its_order(table):
     shown = table.assign(question=[f"question {row}" for row in range(40)])
     documents = shown[["question", "document"]]
     assert compared(shown, documents=documents) == compared(shown, documents=table)
-    with pytest.raises(InputError, match=r"'question' of .* has the values of 'question' of documents"):
+    with pytest.raises(
+        InputError, match=r"'question' of .* has the values of 'question' of documents"
+    ):
         compared(shown, documents=shuffled(documents, 1).reset_index(drop=True))
 
 
@@ -290,10 +340,16 @@ def test_an_index_in_a_file_is_a_position_or_the_ids(tmp_path, name):
     wide.to_csv(tmp_path / "wide.csv", index_label=name)
     wide.to_parquet(tmp_path / "wide.parquet")
     for file in ("wide.csv", "wide.parquet"):
-        assert compare(scores=read_scores(str(tmp_path / file)), systems="all").systems == ("A", "B")
+        assert compare(scores=read_scores(str(tmp_path / file)), systems="all").systems == (
+            "A",
+            "B",
+        )
     scores = [table[["score"]] for table in (first, moved)]
     for number, table in enumerate(scores):
-        table.to_parquet(tmp_path / f"{number}.parquet")  # which has an index that does not count its rows
+        # which has an index that does not count its rows
+        table.to_parquet(tmp_path / f"{number}.parquet")
     files = {f"s{number}": read_scores(str(tmp_path / f"{number}.parquet")) for number in (0, 1)}
-    with pytest.raises(InputError, match=r"'7' is not in the order of ids, and .*0.parquet has no ids"):
+    with pytest.raises(
+        InputError, match=r"'7' is not in the order of ids, and .*0.parquet has no ids"
+    ):
         compare(scores=files)

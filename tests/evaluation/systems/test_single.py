@@ -52,7 +52,8 @@ def test_the_interval_holds_the_mean_over_many_trials(shape, number, of_document
     rate = coverage(shape, number, 2000, of_document=of_document)
     unit = "documents" if of_document > 1 else "segments"
     record_property(f"{shape}, {unit} | {number}", f"{rate:.3f}")
-    assert rate >= (0.85 if shape == "MQM" else 0.93)  # of few skewed scores the largest may be missing
+    # of few skewed scores the largest may be missing
+    assert rate >= (0.85 if shape == "MQM" else 0.93)
 
 
 @pytest.mark.parametrize(("right", "total"), [(36, 40), (40, 40), (0, 30), (100, 200)])
@@ -66,7 +67,9 @@ def test_of_zeros_and_ones_the_interval_is_exact(right, total):
     found = compare(scores={"a": [1] * 5 * right + [0] * 5 * (total - right)}, documents=documents)
     [of_documents] = found.metrics[0].systems
     assert "over documents: Clopper and Pearson's; " in found.legend
-    assert [of_documents.score_low, of_documents.score_high] == pytest.approx([exact.low, exact.high])
+    assert [of_documents.score_low, of_documents.score_high] == pytest.approx(
+        [exact.low, exact.high]
+    )
 
 
 def test_the_interval_of_bleu_is_about_sacrebleus():
@@ -76,7 +79,9 @@ def test_the_interval_of_bleu_is_about_sacrebleus():
     references = [" ".join(rng.choice(words, 12)) for _ in range(100)]
     texts = [" ".join(word for word in text.split() if rng.random() < 0.9) for text in references]
     [system] = compare({"a": texts}, references, metrics=["bleu"]).metrics[0].systems
-    oracle = sacrebleu.metrics.BLEU(references=[references]).corpus_score(texts, None, n_bootstrap=1000)
+    oracle = sacrebleu.metrics.BLEU(references=[references]).corpus_score(
+        texts, None, n_bootstrap=1000
+    )
     assert system.score == oracle.score
     assert [system.score_low, system.score_high] == pytest.approx(
         [oracle._mean - oracle._ci, oracle._mean + oracle._ci], abs=1

@@ -34,7 +34,9 @@ def metric(delta, p, *, name="bertscore", segments=100, counts=(60, 30, 10)):
         differing=won + lost,
     )
     units = segments, "segment"
-    return MetricResult(name, "signature", name == "ter", (base, new), (), np.zeros((2, segments)), units=units)
+    return MetricResult(
+        name, "signature", name == "ter", (base, new), (), np.zeros((2, segments)), units=units
+    )
 
 
 @pytest.mark.parametrize(
@@ -47,18 +49,29 @@ def metric(delta, p, *, name="bertscore", segments=100, counts=(60, 30, 10)):
         (metric(-1.5, 0.00001, name="ter"), "better", "is better than base: @, p < 0.0001."),
         (metric(1.5, 0.01, name="ter"), "worse", "is worse than base: @, p = 0.0100."),
         (metric(0.0, 0.001), "same", "has the same score as base."),
-        (metric(0.2, 0.001, segments=1), "unclear", "does not differ significantly from base: @, p = 0.0010."),
+        (
+            metric(0.2, 0.001, segments=1),
+            "unclear",
+            "does not differ significantly from base: @, p = 0.0010.",
+        ),
     ],
 )
 def test_a_difference_is_read_by_its_p_and_its_direction(found, name, sentence):
     read, new = verdict(found, found.systems[1], "base"), found.systems[1]
-    delta, low, high = (signed(value, found) for value in (new.delta, new.delta_low, new.delta_high))
-    assert (read.name, read.sentence) == (name, sentence.replace("@", f"{delta}, 95 % interval {low} to {high}"))
+    delta, low, high = (
+        signed(value, found) for value in (new.delta, new.delta_low, new.delta_high)
+    )
+    assert (read.name, read.sentence) == (
+        name,
+        sentence.replace("@", f"{delta}, 95 % interval {low} to {high}"),
+    )
     assert read.segments == "Better on 60 segments, worse on 30, tied on 10."
     assert verdict(found, found.systems[0], "base") is None
 
 
-@pytest.mark.parametrize(("differing", "remark"), [(19, "Only 19 of 100 segments differ"), (20, "")])
+@pytest.mark.parametrize(
+    ("differing", "remark"), [(19, "Only 19 of 100 segments differ"), (20, "")]
+)
 def test_an_interval_is_relied_on_from_20_units_that_differ(differing, remark):
     found = metric(0.01, 0.001, counts=(differing, 0, 100 - differing))
     assert verdict(found, found.systems[1], "base").remarks.partition(",")[0] == remark
@@ -105,7 +118,11 @@ def test_a_difference_has_a_sign_unless_it_is_rounded_to_zero(value, name, text)
 def test_numbers_have_their_decimals():
     assert [fixed(-0.0, 1), fixed(-1.25, 1), fixed(100, 0)] == ["0.0", "-1.2", "100"]
     assert [p_value(0.000999), p_value(1), p_value(0.00001)] == ["0.0010", "1.0000", "< 0.0001"]
-    assert [p_value(0.049996), p_value(0.05), p_value(0.0500001)] == ["0.049996", "0.0500", "0.0500001"]
+    assert [p_value(0.049996), p_value(0.05), p_value(0.0500001)] == [
+        "0.049996",
+        "0.0500",
+        "0.0500001",
+    ]
     assert [equals(0.02), equals(0.00001)] == ["= 0.0200", "< 0.0001"]
 
 
@@ -115,18 +132,32 @@ def test_numbers_have_their_decimals():
         (
             0.0336,
             0.05,
-            "Up to 0.0336 worse than base is not excluded: failures may be too rare to show in 100 segments@.",
+            "Up to 0.0336 worse than base is not excluded: failures may be too rare to show in "
+            "100 segments@.",
         ),
         (
             0.0200001,
             0.05,
-            "Up to 0.0200001 worse than base is not excluded: failures may be too rare to show in 100 segments@.",
+            "Up to 0.0200001 worse than base is not excluded: failures may be too rare to show "
+            "in 100 segments@.",
         ),
         (0.0097, 0.05, "At most 0.0097 worse than base, less than 0.0200@."),
         (-0.01, 0.05, "At least 0.0100 better than base@."),
-        (0.0097, 0.015, "Equivalent to base within 0.0200: at most 0.0097 worse and at most 0.0150 better@."),
-        (-0.001, 0.015, "Equivalent to base within 0.0200: at least 0.0010 and at most 0.0150 better@."),
-        (0.015, -0.001, "Equivalent to base within 0.0200: at least 0.0010 and at most 0.0150 worse@."),
+        (
+            0.0097,
+            0.015,
+            "Equivalent to base within 0.0200: at most 0.0097 worse and at most 0.0150 better@.",
+        ),
+        (
+            -0.001,
+            0.015,
+            "Equivalent to base within 0.0200: at least 0.0010 and at most 0.0150 better@.",
+        ),
+        (
+            0.015,
+            -0.001,
+            "Equivalent to base within 0.0200: at least 0.0010 and at most 0.0150 worse@.",
+        ),
         (0.3, -0.021, "At least 0.0210 worse than base, more than 0.0200@."),
     ],
 )
@@ -136,5 +167,7 @@ def test_a_margin_is_answered(loss, gain, sentence):
     new = replace(found.systems[1], largest_loss=loss, largest_gain=gain, **judged)
     level = " (97.5 %, Gaffke's bound, if no score is below 0)"
     level = level.replace("%", "% each").replace("bound", "bounds") if new.equivalent else level
-    assert verdict(found, new, "base").sentence.partition(", p = 0.4000. ")[2] == sentence.replace("@", level)
+    assert verdict(found, new, "base").sentence.partition(", p = 0.4000. ")[2] == sentence.replace(
+        "@", level
+    )
     assert len(f"new: {sentence.replace('@', level)}") <= 2 * 80

@@ -1,4 +1,6 @@
-"""A pair has the same score to the bit, whatever is scored beside it, in every precision; on models wide enough."""
+"""A pair has the same score to the bit, whatever is scored beside it, in every precision; on models
+wide enough.
+"""
 
 import numpy as np
 import pytest
@@ -40,7 +42,10 @@ def pairs(number):
 def scores(bundle, texts, size, **options):
     """Return the scores of pairs in calls of this many, (3, pairs)."""
     with BERTScorer(bundle, device="cpu", **options) as scorer:
-        calls = [scorer.score(*zip(*texts[start : start + size], strict=True)) for start in range(0, len(texts), size)]
+        calls = [
+            scorer.score(*zip(*texts[start : start + size], strict=True))
+            for start in range(0, len(texts), size)
+        ]
     return np.concatenate([np.stack(call) for call in calls], axis=1)
 
 
@@ -55,9 +60,15 @@ def scores(bundle, texts, size, **options):
         if (name, precision) != ("bort", "int8")  # nothing to compute in int8
         if number == 160 or (name, precision) not in QUICK
     ]
-    + [pytest.param(name, one, 160, marks=IN_TRANSFORMERS_5) for name in ONLY_IN_5 for one in PRECISIONS],
+    + [
+        pytest.param(name, one, 160, marks=IN_TRANSFORMERS_5)
+        for name in ONLY_IN_5
+        for one in PRECISIONS
+    ],
 )
-def test_a_score_does_not_depend_on_what_is_beside_it(name, precision, number, tmp_path, record_property):
+def test_a_score_does_not_depend_on_what_is_beside_it(
+    name, precision, number, tmp_path, record_property
+):
     model = saved(name, is_wide=True)
     mode = "fast" if name in FAST else "slow"
     bundle = exported("wide", model, num_layers=0 if name == "bort" else 2, tokenizer_mode=mode)

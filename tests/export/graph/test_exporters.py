@@ -1,4 +1,6 @@
-"""The graphs of each exporter give the scores of the default one's; packages that are missing are named."""
+"""The graphs of each exporter give the scores of the default one's; packages that are missing are
+named.
+"""
 
 import sys
 from importlib.metadata import version
@@ -21,7 +23,14 @@ from bertscore_onnx_export.model.source import Source
 from bertscore_onnx_export.pipeline import export_model
 from tests.support.bundles import saved
 from tests.support.parity import KNOWN_WARNINGS, ORDINARY_PAIRS
-from tests.support.tiny_models import ONLY_IN_5, POSITIONS, SETTINGS, VOCABULARY, each_family, save_tiny_model
+from tests.support.tiny_models import (
+    ONLY_IN_5,
+    POSITIONS,
+    SETTINGS,
+    VOCABULARY,
+    each_family,
+    save_tiny_model,
+)
 
 pytestmark = [*KNOWN_WARNINGS, pytest.mark.slow]
 
@@ -67,7 +76,8 @@ def cut(tmp_path):
 
 
 def similarities(model, folder, exporter):
-    """Export a model; return P and R of random ids, (2, pairs), with the texts of each side in a batch.
+    """Export a model; return P and R of random ids, (2, pairs), with the texts of each side in a
+    batch.
 
     F would multiply their differences where they cancel, as those of random ids may.
     """
@@ -83,8 +93,13 @@ def similarities(model, folder, exporter):
         sides = []
         for side in lengths:
             mask = (np.arange(side.max()) < side[:, None]).astype(np.int64)
-            values = {"input_ids": draw.integers(10, VOCABULARY, mask.shape) * mask, "attention_mask": mask}
-            sides.append(graph.run(None, {node.name: values[node.name] for node in graph.get_inputs()})[0])
+            values = {
+                "input_ids": draw.integers(10, VOCABULARY, mask.shape) * mask,
+                "attention_mask": mask,
+            }
+            sides.append(
+                graph.run(None, {node.name: values[node.name] for node in graph.get_inputs()})[0]
+            )
         for (a, b), c, r in zip(lengths.T, *sides, strict=True):
             similarity = c[:a] @ r[:b].T
             scores.append([similarity.max(1).mean(), similarity.max(0).mean()])
@@ -102,17 +117,25 @@ def assert_same_scores(cut, name, folder, exporter, record_property, before=lamb
 
 @pytest.mark.parametrize("name", each_family(FAMILIES, quick={"bert", "xlm"}))
 @pytest.mark.parametrize("exporter", OTHERS)
-def test_graphs_give_the_scores_of_the_default_exporter(cut, name, exporter, tmp_path, record_property):
+def test_graphs_give_the_scores_of_the_default_exporter(
+    cut, name, exporter, tmp_path, record_property
+):
     assert_same_scores(cut, name, tmp_path, exporter, record_property)
 
 
 @pytest.mark.parametrize("name", each_family(FAMILIES, quick={"bert", "t5"}))
-def test_every_family_is_exported_without_torchscript(cut, name, without_torchscript, tmp_path, record_property):
+def test_every_family_is_exported_without_torchscript(
+    cut, name, without_torchscript, tmp_path, record_property
+):
     assert_same_scores(cut, name, tmp_path, "torch", record_property, without_torchscript)
 
 
-@pytest.mark.parametrize("options", [{"precision": "fp16"}, {"precision": "int8"}, {"all_layers": True}])
-def test_graphs_of_a_newer_opset_are_reduced_and_scored(options, without_torchscript, tmp_path, record_property):
+@pytest.mark.parametrize(
+    "options", [{"precision": "fp16"}, {"precision": "int8"}, {"all_layers": True}]
+)
+def test_graphs_of_a_newer_opset_are_reduced_and_scored(
+    options, without_torchscript, tmp_path, record_property
+):
     scores = []
     for folder in (tmp_path / "usual", tmp_path / "newer"):
         layers = {} if "all_layers" in options else {"num_layers": 2}
@@ -125,23 +148,42 @@ def test_graphs_of_a_newer_opset_are_reduced_and_scored(options, without_torchsc
     assert difference <= GOLDEN_TOLERANCES.get(options.get("precision"), 1e-6)
 
 
-def test_without_torchscript_and_onnxscript_the_second_is_named(cut, without_torchscript, monkeypatch, tmp_path):
+def test_without_torchscript_and_onnxscript_the_second_is_named(
+    cut, without_torchscript, monkeypatch, tmp_path
+):
     model = cut("bert")
     without_torchscript()
     monkeypatch.setattr(exporters, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"needs onnxscript, which is not installed: `pip install .*onnxscript"):
+    with pytest.raises(
+        MissingExtraError,
+        match=r"needs onnxscript, which is not installed: `pip install .*onnxscript",
+    ):
         write_graph(model, tmp_path)
 
 
 @pytest.mark.parametrize(
     ("exporter", "module", "message"),
     [
-        ("optimum", "optimum.exporters.onnx", r"needs optimum-onnx, .* `pip install '?optimum-onnx"),
-        ("transformers", "onnxscript", r"needs transformers 5\.13 or newer, and onnxscript: `pip install"),
-        ("transformers", "transformers.exporters.exporter_onnx", r"`pip install 'transformers>=5\.13"),
+        (
+            "optimum",
+            "optimum.exporters.onnx",
+            r"needs optimum-onnx, .* `pip install '?optimum-onnx",
+        ),
+        (
+            "transformers",
+            "onnxscript",
+            r"needs transformers 5\.13 or newer, and onnxscript: `pip install",
+        ),
+        (
+            "transformers",
+            "transformers.exporters.exporter_onnx",
+            r"`pip install 'transformers>=5\.13",
+        ),
     ],
 )
-def test_a_missing_package_of_an_exporter_is_named(exporter, module, message, monkeypatch, tiny_model, tmp_path):
+def test_a_missing_package_of_an_exporter_is_named(
+    exporter, module, message, monkeypatch, tiny_model, tmp_path
+):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtraError, match=message):
         export_model(str(tiny_model), num_layers=1, exporter=exporter, output=tmp_path / "bundle")
@@ -150,7 +192,11 @@ def test_a_missing_package_of_an_exporter_is_named(exporter, module, message, mo
 @pytest.mark.parametrize("exporter", OTHERS)
 def test_the_manifest_names_the_exporter_and_its_version(exporter, tmp_path):
     bundle = export_model(
-        str(saved("modernbert")), num_layers=1, exporter=exporter, tokenizer_mode="fast", output=tmp_path / "bundle"
+        str(saved("modernbert")),
+        num_layers=1,
+        exporter=exporter,
+        tokenizer_mode="fast",
+        output=tmp_path / "bundle",
     )
     made = read_manifest(bundle).exported_with
     assert (made["exporter"], made.get("optimum-onnx")) == (

@@ -1,4 +1,5 @@
-"""A model whose weights pass the 2 GB that one ONNX file can hold, from its folder to a score (`make test-large`).
+"""A model whose weights pass the 2 GB that one ONNX file can hold, from its folder to a score
+(`make test-large`).
 
 The figures of each step are printed.
 """
@@ -25,7 +26,10 @@ def run(*arguments):
     command = [sys.executable, "-m", "bertscore_onnx", *map(str, arguments)]
     output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     seconds = time.perf_counter() - begun
-    print(f"{arguments[0]}: {seconds:.0f} s; the largest process so far took {peak_memory() / 1e9:.2f} GB")
+    print(
+        f"{arguments[0]}: {seconds:.0f} s; the largest process so far took "
+        f"{peak_memory() / 1e9:.2f} GB"
+    )
     return output
 
 
@@ -50,14 +54,29 @@ def test_a_model_past_2_gb_is_exported_verified_and_scored(tmp_path):
     )
     BertModel(config, add_pooling_layer=False).save_pretrained(model)
 
-    run("export", "--model", model, "--num-layers", 24, "--scoring-graph", "--output", tmp_path / "bundle")
+    run(
+        "export",
+        "--model",
+        model,
+        "--num-layers",
+        24,
+        "--scoring-graph",
+        "--output",
+        tmp_path / "bundle",
+    )
     sizes = {file.name: file.stat().st_size for file in (tmp_path / "bundle").iterdir()}
-    print("bundle:", ", ".join(f"{name} {size / 1e9:.3f} GB" for name, size in sorted(sizes.items())))
+    print(
+        "bundle:", ", ".join(f"{name} {size / 1e9:.3f} GB" for name, size in sorted(sizes.items()))
+    )
     assert sizes["model.onnx.data"] > 2**31
     assert sizes["scoring.onnx"] < 10**6
-    assert "\nThe scores of the scoring graph differ from these by " in run("inspect", tmp_path / "bundle")
+    assert "\nThe scores of the scoring graph differ from these by " in run(
+        "inspect", tmp_path / "bundle"
+    )
 
-    (tmp_path / "texts.txt").write_text("The cat sat on the mat.\nProfits rose.\n", encoding="utf-8")
+    (tmp_path / "texts.txt").write_text(
+        "The cat sat on the mat.\nProfits rose.\n", encoding="utf-8"
+    )
     texts = tmp_path / "texts.txt"
     assert run("score", "--model", tmp_path / "bundle", "-c", texts, "-r", texts).endswith(
         "P: 1.000000 R: 1.000000 F1: 1.000000\n"

@@ -35,7 +35,9 @@ def assert_zero_beside_an_ordinary_pair(scores, expected):
 
 
 EMPTY = ([CLS, SEP], [], [SEP], [CLS, SEP, SEP])
-DAMAGED = ([CLS, 5, token, SEP] for token in (-1, -30, VOCAB_SIZE, 2**31, 2**32 + 5, 2**63 - 1, -(2**63)))
+DAMAGED = (
+    [CLS, 5, token, SEP] for token in (-1, -30, VOCAB_SIZE, 2**31, 2**32 + 5, 2**63 - 1, -(2**63))
+)
 
 
 @pytest.mark.parametrize("text", [*EMPTY, *DAMAGED])
@@ -78,7 +80,9 @@ def test_weights_that_add_up_to_nothing_or_to_infinity_score_0(graph, weight):
 def test_tiny_weights_weigh_like_others(graph, expected):
     weights = np.full(VOCAB_SIZE, 1e-30, dtype=np.float32)
     weights[[CLS, SEP]] = 0
-    assert np.abs(graph.run([CANDIDATE], [REFERENCE], weights=weights)[:, 0] - expected).max() <= 1e-6
+    assert (
+        np.abs(graph.run([CANDIDATE], [REFERENCE], weights=weights)[:, 0] - expected).max() <= 1e-6
+    )
 
 
 def test_a_mask_may_have_any_number_but_0_on_tokens(scoring_bundle, expected):
@@ -94,7 +98,9 @@ def test_texts_without_width_score_0(graph):
 
 @pytest.mark.parametrize("numbers", [(0, 1), (1, 0), (1, 2), (2, 1), (3, 2), (0, 0)])
 def test_sides_of_different_numbers_or_none_are_an_error(graph, numbers):
-    candidates, references = ([ids] * number for ids, number in zip((CANDIDATE, REFERENCE), numbers, strict=True))
+    candidates, references = (
+        [ids] * number for ids, number in zip((CANDIDATE, REFERENCE), numbers, strict=True)
+    )
     with pytest.raises((Fail, InvalidArgument)):
         graph.run(candidates, references)
 
@@ -103,7 +109,12 @@ def test_sides_of_different_numbers_or_none_are_an_error(graph, numbers):
 def test_masks_of_another_width_than_the_ids_are_an_error(scoring_bundle, width):
     session = InferenceSession(scoring_bundle / "scoring.onnx", providers=["CPUExecutionProvider"])
     ids, mask = np.array([CANDIDATE]), np.ones((1, width), dtype=np.int64)
-    feed = {"candidate_ids": ids, "candidate_mask": mask, "reference_ids": ids, "reference_mask": mask}
+    feed = {
+        "candidate_ids": ids,
+        "candidate_mask": mask,
+        "reference_ids": ids,
+        "reference_mask": mask,
+    }
     with pytest.raises((Fail, InvalidArgument, RuntimeException)):
         session.run(None, feed)
 
@@ -123,7 +134,10 @@ def test_a_scoring_graph_does_not_change_the_encoders_scores(fast_bundle, scorin
 
 
 def test_both_graphs_take_their_weights_from_one_file(fast_bundle, scoring_bundle):
-    sizes = [sum(file.stat().st_size for file in folder.iterdir()) for folder in (fast_bundle, scoring_bundle)]
+    sizes = [
+        sum(file.stat().st_size for file in folder.iterdir())
+        for folder in (fast_bundle, scoring_bundle)
+    ]
     weights = scoring_bundle / "model.onnx.data"
     assert open_bundle(scoring_bundle).weights == {weights.name}
     assert sizes[1] - sizes[0] < weights.stat().st_size
@@ -140,7 +154,8 @@ def test_nan_in_the_weights_scores_0(scoring_bundle, tmp_path):
     onnx.save(model, tmp_path / "scoring.onnx")
     graph = PlainSession(tmp_path)
     assert_zero_beside_an_ordinary_pair(
-        graph.run([[CLS, 5, 20, SEP], CANDIDATE], [REFERENCE] * 2), graph.run([CANDIDATE], [REFERENCE])[:, 0]
+        graph.run([[CLS, 5, 20, SEP], CANDIDATE], [REFERENCE] * 2),
+        graph.run([CANDIDATE], [REFERENCE])[:, 0],
     )
 
 
@@ -150,7 +165,9 @@ def test_a_loop_over_texts_stands_the_same(tmp_path):
     from tests.support.tiny_models import save_model_and_tokenizer
 
     model = save_model_and_tokenizer("convbert", tmp_path / "convbert")
-    bundle = export_model(str(model), all_layers=True, scoring_graph=True, output=tmp_path / "bundle")
+    bundle = export_model(
+        str(model), all_layers=True, scoring_graph=True, output=tmp_path / "bundle"
+    )
     graph, pad_id = PlainSession(bundle), open_bundle(bundle).manifest.pad_id
     special = open_bundle(bundle).manifest.empty_ids
     texts = [[special[0], *range(20, 20 + length), special[1]] for length in (5, 1, 0, 9)]

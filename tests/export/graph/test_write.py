@@ -24,7 +24,10 @@ MASK = (IDS > 0).astype(np.int64)
     [
         "albert",
         "bert",
-        *(pytest.param(name, marks=pytest.mark.full) for name in ("deberta-v3", "longformer", "t5", "xlnet")),
+        *(
+            pytest.param(name, marks=pytest.mark.full)
+            for name in ("deberta-v3", "longformer", "t5", "xlnet")
+        ),
     ],
 )
 def test_streamed_weights_give_the_same_vectors(name, tmp_path, monkeypatch):
@@ -35,7 +38,9 @@ def test_streamed_weights_give_the_same_vectors(name, tmp_path, monkeypatch):
     export(tmp_path / name, LAYERS - 1, streamed)
     assert [file.name for file in usual.iterdir()] == ["model.onnx"]
     assert sorted(file.name for file in streamed.iterdir()) == ["model.onnx", "model.onnx.data"]
-    np.testing.assert_allclose(vectors(streamed)[MASK > 0], vectors(usual)[MASK > 0], rtol=0, atol=1e-6)
+    np.testing.assert_allclose(
+        vectors(streamed)[MASK > 0], vectors(usual)[MASK > 0], rtol=0, atol=1e-6
+    )
 
 
 def test_weights_that_layers_share_are_streamed_once(tmp_path, monkeypatch):
@@ -43,7 +48,9 @@ def test_weights_that_layers_share_are_streamed_once(tmp_path, monkeypatch):
     save_tiny_model(*SETTINGS["albert"], tmp_path / "albert")
     for num_layers in (1, LAYERS):
         export(tmp_path / "albert", num_layers, tmp_path / str(num_layers))
-    shallow, deep = (onnx.load(tmp_path / str(layers) / "model.onnx").graph for layers in (1, LAYERS))
+    shallow, deep = (
+        onnx.load(tmp_path / str(layers) / "model.onnx").graph for layers in (1, LAYERS)
+    )
     assert len(shallow.node) < len(deep.node)
     assert len(shallow.initializer) == len(deep.initializer)
 
@@ -54,7 +61,9 @@ def test_the_embeddings_alone_take_no_mask(tmp_path):
 
 
 BUCKETS = {"position_buckets": 12, "max_position_embeddings": 90}
-"""With these the longest distance is on the boundary of two buckets, where ONNX Runtime's logarithm rounds up."""
+"""With these the longest distance is on the boundary of two buckets, where ONNX Runtime's logarithm
+rounds up.
+"""
 
 
 @pytest.mark.parametrize(
@@ -75,7 +84,9 @@ def test_buckets_of_distances_are_those_of_pytorch(name, settings, tmp_path):
     for tokens in (2, 12, 89, 90, 91, 150):
         ids, mask = sample_ids(model, tokens)
         expected = unit_vectors(model, ids, mask).numpy()
-        np.testing.assert_allclose(vectors(tmp_path, ids.numpy(), mask.numpy()), expected, rtol=0, atol=1e-5)
+        np.testing.assert_allclose(
+            vectors(tmp_path, ids.numpy(), mask.numpy()), expected, rtol=0, atol=1e-5
+        )
 
 
 def test_a_full_disk_stops_the_export(tmp_path, monkeypatch):

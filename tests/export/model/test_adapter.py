@@ -20,12 +20,17 @@ def model(tiny_model, tmp_path):
     folder = shutil.copytree(tiny_model, tmp_path / "model")
     draw = torch.Generator().manual_seed(0)
     sides = {
-        f"base_model.model.{QUERY.format(layer)}.lora_{side}.weight": torch.randn(shape, generator=draw)
+        f"base_model.model.{QUERY.format(layer)}.lora_{side}.weight": torch.randn(
+            shape, generator=draw
+        )
         for layer in (0, 2)
         for side, shape in (("A", (RANK, 32)), ("B", (32, RANK)))
     }
     words = "base_model.model.embeddings.word_embeddings.lora_embedding_"
-    sides |= {f"{words}A": torch.randn(RANK, 30, generator=draw), f"{words}B": torch.randn(32, RANK, generator=draw)}
+    sides |= {
+        f"{words}A": torch.randn(RANK, 30, generator=draw),
+        f"{words}B": torch.randn(32, RANK, generator=draw),
+    }
     (folder / "retrieval").mkdir()
     save_file(sides, folder / "retrieval" / "adapter_model.safetensors")
     write_settings(folder)
@@ -43,7 +48,9 @@ def load(folder, adapter=None):
     return dict(load_cut(source, config, family_of(config), 2).named_parameters())
 
 
-@pytest.mark.parametrize(("settings", "scale"), [({}, ALPHA / RANK), ({"use_rslora": True}, ALPHA / RANK**0.5)])
+@pytest.mark.parametrize(
+    ("settings", "scale"), [({}, ALPHA / RANK), ({"use_rslora": True}, ALPHA / RANK**0.5)]
+)
 def test_the_products_are_added_to_the_weights(model, settings, scale):
     from safetensors.torch import load_file
 
@@ -55,7 +62,9 @@ def test_the_products_are_added_to_the_weights(model, settings, scale):
     assert changed == {query, words}  # not the layer above the cut
     first = [parts[f"base_model.model.{QUERY.format(0)}.lora_{side}.weight"] for side in "BA"]
     assert torch.allclose(merged[query] - plain[query], scale * first[0] @ first[1], atol=1e-5)
-    table = [parts[f"base_model.model.embeddings.word_embeddings.lora_embedding_{side}"] for side in "BA"]
+    table = [
+        parts[f"base_model.model.embeddings.word_embeddings.lora_embedding_{side}"] for side in "BA"
+    ]
     assert torch.allclose(merged[words] - plain[words], scale * (table[0] @ table[1]).T, atol=1e-5)
 
 

@@ -24,4 +24,6 @@ def test_each_layer_is_what_the_model_cut_there_returns(name, tmp_path):
     assert len(layers) == LAYERS + 1
     for num_layers in range(name in NEEDS_LAYERS, LAYERS + 1):
         cut = load_cut(source, config, family, num_layers)
-        torch.testing.assert_close(layers[num_layers], unit_vectors(cut, ids, mask), atol=1e-6, rtol=0)
+        torch.testing.assert_close(
+            layers[num_layers], unit_vectors(cut, ids, mask), atol=1e-6, rtol=0
+        )

@@ -1,4 +1,6 @@
-"""Every architecture, cut and exported: its graph against bert-score's own vectors, on tiny random models."""
+"""Every architecture, cut and exported: its graph against bert-score's own vectors, on tiny random
+models.
+"""
 
 import numpy as np
 import onnxruntime
@@ -36,7 +38,11 @@ NEEDS_LAYERS = {"deberta-v2", "deberta-v3", "xmod"}
 """What fails with no layer at all, in bert-score as well."""
 
 CUTS = [
-    pytest.param(name, num_layers, marks=() if name in EVERY_CUT and num_layers < LAYERS - 1 else pytest.mark.families)
+    pytest.param(
+        name,
+        num_layers,
+        marks=() if name in EVERY_CUT and num_layers < LAYERS - 1 else pytest.mark.families,
+    )
     for name in SETTINGS
     for num_layers in (0, 1, LAYERS - 1)
     if num_layers or name not in NEEDS_LAYERS
@@ -73,13 +79,16 @@ def models(tmp_path_factory):
 def test_graph_gives_the_vectors_of_bert_score(name, num_layers, models, tmp_path):
     graph, family, longest = export(models(name), num_layers, tmp_path)
     reference = reference_model(models(name), num_layers)
-    for real_lengths in ([1], [7], [9, 4], [longest, longest // 2]):  # short first: then bert-score's BigBird is full
+    # short first: then bert-score's BigBird is full
+    for real_lengths in ([1], [7], [9, 4], [longest, longest // 2]):
         if not family.padding:
             real_lengths = [max(real_lengths)] * len(real_lengths)
         ids, mask = token_ids(real_lengths, reference.config.pad_token_id)
         expected = unit(bert_encode(reference, ids, mask))
         real = mask.bool().numpy()
-        np.testing.assert_allclose(run(graph, ids, mask)[real], expected[real], rtol=0, atol=TOLERANCE)
+        np.testing.assert_allclose(
+            run(graph, ids, mask)[real], expected[real], rtol=0, atol=TOLERANCE
+        )
 
 
 @pytest.mark.parametrize("name", each_family(BOUNDED))
@@ -93,7 +102,9 @@ def test_a_text_longer_than_the_longest_fails(name, models):
 @pytest.mark.parametrize("name", each_family(SETTINGS))
 def test_tiny_models_show_layers_and_positions(name, models):
     ids, mask = token_ids([9], 0)
-    shallow, deep = (bert_encode(reference_model(models(name), layers), ids, mask) for layers in (1, LAYERS - 1))
+    shallow, deep = (
+        bert_encode(reference_model(models(name), layers), ids, mask) for layers in (1, LAYERS - 1)
+    )
     turned = bert_encode(reference_model(models(name), 1), ids.flip(1), mask).flip(1)
     assert np.abs(unit(shallow) - unit(deep)).max() > 0.05
     assert np.abs(unit(shallow) - unit(turned)).max() > 0.05
@@ -121,26 +132,38 @@ def test_an_xmod_without_a_known_language_is_refused(tmp_path):
 
 def test_every_model_of_the_catalogue_has_a_family():
     named = [family.name for family in FAMILIES.values()]
-    assert {catalogue.common_family(entry.family) for entry in catalogue.entries().values()} <= {*named}
+    assert {catalogue.common_family(entry.family) for entry in catalogue.entries().values()} <= {
+        *named
+    }
     assert len(named) == len({*named})
 
 
 def test_every_type_of_a_configuration_has_the_common_family_of_its_row():
     """A published graph has the type as its family, an exported model the row's name."""
     of_catalogue = {catalogue.common_family(entry.family) for entry in catalogue.entries().values()}
-    rows = {model_type: family.name for model_type, family in FAMILIES.items() if family.name in of_catalogue}
+    rows = {
+        model_type: family.name
+        for model_type, family in FAMILIES.items()
+        if family.name in of_catalogue
+    }
     assert {model_type: catalogue.common_family(model_type) for model_type in rows} == rows
 
 
 def test_the_catalogue_has_a_length_for_bounded_families():
-    """A bundle of the others has a maximum only if its tokenizer states one, which the catalogue does not know."""
+    """A bundle of the others has a maximum only if its tokenizer states one, which the catalogue
+    does not know.
+    """
 
     def is_bounded(name):
         model_type, settings = SETTINGS[catalogue.common_family(name)]
         return max_positions(AutoConfig.for_model(model_type, **settings)) is not None
 
     entries = catalogue.entries().values()
-    wrong = [entry.name for entry in entries if (entry.max_length is not None) != is_bounded(entry.family)]
+    wrong = [
+        entry.name
+        for entry in entries
+        if (entry.max_length is not None) != is_bounded(entry.family)
+    ]
     assert wrong == []
 
 

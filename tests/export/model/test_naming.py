@@ -1,5 +1,5 @@
-"""What the model of a folder is called, that two models of one name do not meet in the store, and that a name of the
-catalogue is given to a model of its type and sizes only."""
+"""What the model of a folder is called, that two models of one name do not meet in the store, and
+that a name of the catalogue is given to a model of its type and sizes only."""
 
 from shutil import copytree
 
@@ -28,7 +28,9 @@ def other_model(tiny_model, folder):
     return folder
 
 
-@pytest.mark.parametrize("name", ["model", "Checkpoint-500", "output", "12000", "0_Transformer", "5c7f" * 10])
+@pytest.mark.parametrize(
+    "name", ["model", "Checkpoint-500", "output", "12000", "0_Transformer", "5c7f" * 10]
+)
 def test_a_folder_of_a_generic_name_needs_another_in_the_store(tiny_model, tmp_path, name):
     copytree(tiny_model, tmp_path / name)
     stages = []
@@ -41,7 +43,10 @@ def test_a_folder_of_any_name_has_a_place_or_a_name_of_its_own(tiny_model, tmp_p
     folder = copytree(tiny_model, tmp_path / "model")
     bundle = export_model(str(folder), num_layers=1, output=tmp_path / "bundle")
     assert open_bundle(bundle).manifest.model_id == "model"
-    assert open_bundle(export_model(str(folder), num_layers=1, name="mine")).manifest.model_id == "mine"
+    assert (
+        open_bundle(export_model(str(folder), num_layers=1, name="mine")).manifest.model_id
+        == "mine"
+    )
 
 
 @pytest.mark.parametrize(
@@ -55,7 +60,10 @@ def test_a_folder_in_the_cache_of_a_hub_has_the_hubs_name(tmp_path, repository, 
 
 
 def test_two_models_of_one_name_do_not_meet_in_the_store(tiny_model, tmp_path):
-    one, other = copytree(tiny_model, tmp_path / "a" / "news"), other_model(tiny_model, tmp_path / "b" / "news")
+    one, other = (
+        copytree(tiny_model, tmp_path / "a" / "news"),
+        other_model(tiny_model, tmp_path / "b" / "news"),
+    )
     bundle = export_model(str(one), num_layers=1)
     digest = open_bundle(bundle).manifest.digest
     with pytest.raises(ExportError, match="another model"):
@@ -68,7 +76,10 @@ def test_two_models_of_one_name_do_not_meet_in_the_store(tiny_model, tmp_path):
 
 
 def test_a_model_of_another_size_does_not_join_one_of_its_name(tiny_model, tmp_path):
-    one, other = copytree(tiny_model, tmp_path / "a" / "news"), copytree(tiny_model, tmp_path / "b" / "news")
+    one, other = (
+        copytree(tiny_model, tmp_path / "a" / "news"),
+        copytree(tiny_model, tmp_path / "b" / "news"),
+    )
     export_model(str(one), num_layers=1)
     model = AutoModel.from_pretrained(other)
     model.resize_token_embeddings(40)
@@ -87,12 +98,24 @@ def test_the_same_model_replaces_its_own_bundle(tiny_model, tmp_path):
 
 @pytest.fixture
 def albert_base(tiny_model, tmp_path):
-    """A random model of the type and sizes of albert-base-v1, and smaller otherwise, in a folder of that name."""
+    """A random model of the type and sizes of albert-base-v1, and smaller otherwise, in a folder of
+    that name.
+    """
     folder = copytree(tiny_model, tmp_path / "albert-base-v1")
     (folder / "model.safetensors").unlink()
     torch.manual_seed(0)
-    sizes = {"vocab_size": 30_000, "hidden_size": 768, "num_hidden_layers": 12, "max_position_embeddings": 64}
-    rest = {"embedding_size": 8, "num_attention_heads": 2, "intermediate_size": 16, "initializer_range": 0.2}
+    sizes = {
+        "vocab_size": 30_000,
+        "hidden_size": 768,
+        "num_hidden_layers": 12,
+        "max_position_embeddings": 64,
+    }
+    rest = {
+        "embedding_size": 8,
+        "num_attention_heads": 2,
+        "intermediate_size": 16,
+        "initializer_range": 0.2,
+    }
     AlbertModel(AlbertConfig(**sizes, **rest)).save_pretrained(folder)
     return folder
 
@@ -107,20 +130,32 @@ def test_a_catalogue_name_gives_its_model_layer_and_baselines(albert_base, recwa
     bundle = export_model(str(albert_base), name="albert-base-v1")
     assert layer_and_baseline(bundle) == (10, catalogue.baselines("albert-base-v1", 10)["en"])
     assert [warning for warning in recwarn if "catalogue" in str(warning.message)] == []
-    layers = open_bundle(export_model(str(albert_base), name="albert-base-v1", all_layers=True)).manifest
-    assert layers.baselines["en"] == [catalogue.baselines("albert-base-v1", layer)["en"] for layer in range(13)]
+    layers = open_bundle(
+        export_model(str(albert_base), name="albert-base-v1", all_layers=True)
+    ).manifest
+    assert layers.baselines["en"] == [
+        catalogue.baselines("albert-base-v1", layer)["en"] for layer in range(13)
+    ]
 
 
 def test_a_catalogue_name_that_only_the_folder_has_is_reported(albert_base, tmp_path):
-    with pytest.warns(UserWarning, match="Only the name of its folder says that this model is albert-base-v1"):
+    with pytest.warns(
+        UserWarning, match="Only the name of its folder says that this model is albert-base-v1"
+    ):
         bundle = export_model(str(albert_base), output=tmp_path / "bundle")
     assert layer_and_baseline(bundle) == (10, catalogue.baselines("albert-base-v1", 10)["en"])
 
 
-@pytest.mark.parametrize("name", ["albert-base-v1", "bert-base-uncased", "roberta-large", "amazon/bort"])
+@pytest.mark.parametrize(
+    "name", ["albert-base-v1", "bert-base-uncased", "roberta-large", "amazon/bort"]
+)
 @pytest.mark.parametrize("options", [{}, {"num_layers": 1}, {"all_layers": True}])
-def test_a_model_of_other_sizes_gets_no_name_of_the_catalogue(tiny_model, tmp_path, home, name, options):
-    with pytest.raises(ExportError, match=f"{name} is a model of the catalogue with .*; this one has type bert"):
+def test_a_model_of_other_sizes_gets_no_name_of_the_catalogue(
+    tiny_model, tmp_path, home, name, options
+):
+    with pytest.raises(
+        ExportError, match=f"{name} is a model of the catalogue with .*; this one has type bert"
+    ):
         export_model(str(tiny_model), name=name, **options)
     folder = copytree(tiny_model, tmp_path / "models--x" / "snapshots" / "x")
     folder.parents[1].rename(tmp_path / f"models--{name.replace('/', '--')}")

@@ -26,4 +26,6 @@ from bertscore_onnx_export.model.positions import max_positions
     ],
 )
 def test_positions_are_those_that_the_model_counts(settings, expected):
-    assert max_positions(SimpleNamespace(**{"max_position_embeddings": 512, **settings})) == expected
+    assert (
+        max_positions(SimpleNamespace(**{"max_position_embeddings": 512, **settings})) == expected
+    )

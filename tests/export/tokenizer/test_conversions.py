@@ -1,4 +1,6 @@
-"""Every kind of slow tokenizer, converted, gives the ids of the original on plain and on edge-case texts."""
+"""Every kind of slow tokenizer, converted, gives the ids of the original on plain and on edge-case
+texts.
+"""
 
 import importlib.util
 import random
@@ -35,8 +37,8 @@ EVERY_CONVERSION = {
     ),
     *("byt5", "deberta-v2", "roberta", "t5", "xlm", "xlm-roberta-plain", "xlnet"),
 }
-"""A tokenizer for each branch of the functions that convert, and for each way of SentencePiece; `make test-full` takes
-all."""
+"""A tokenizer for each branch of the functions that convert, and for each way of SentencePiece;
+`make test-full` takes all."""
 
 
 def marks(kind):
@@ -61,7 +63,11 @@ fast_kinds = [
 fast_kinds += [pytest.param(kind, marks=pytest.mark.full) for kind in ("bart", "xlm-roberta")]
 
 
-AMOUNTS = ["€1670000000", "£0000000000000000", *(f"£167{'0' * count} €{'0' * count}" for count in range(60))]
+AMOUNTS = [
+    "€1670000000",
+    "£0000000000000000",
+    *(f"£167{'0' * count} €{'0' * count}" for count in range(60)),
+]
 """Ties between cuts, behind user-defined pieces of several bytes (ALBERT, XLNet)."""
 
 
@@ -71,7 +77,22 @@ _BLOCKS = (
     (0x3400, 0x9FFF), (0xAC00, 0xD7A3), (0xE000, 0xF8FF), (0xF900, 0xFAFF), (0xFB00, 0xFDFF), (0xFE00, 0xFFFF),
     (0x10000, 0x1FFFF), (0x20000, 0x2FA1F), (0xE0000, 0xE01EF),
 )  # fmt: skip
-_SPACES = (" ", " ", " ", "  ", "\t", "\n", "\r\n", "\u00a0", "\u3000", "\u200b", "\x1c", "\x85", "\u2028", "")
+_SPACES = (
+    " ",
+    " ",
+    " ",
+    "  ",
+    "\t",
+    "\n",
+    "\r\n",
+    "\u00a0",
+    "\u3000",
+    "\u200b",
+    "\x1c",
+    "\x85",
+    "\u2028",
+    "",
+)
 _REPEATED = "abehinost.!-?0123456789,_=*#'"
 
 
@@ -79,7 +100,11 @@ def edge_case_texts(count, special_tokens, seed=0):
     """Return random strings; the same ones for the same arguments."""
     chance = random.Random(seed)  # noqa: S311
     words = [word for text in PLAIN_TEXTS for word in text.split()[:40]]
-    specials = [*special_tokens, *(token.upper() for token in special_tokens), *map(_widened, special_tokens)]
+    specials = [
+        *special_tokens,
+        *(token.upper() for token in special_tokens),
+        *map(_widened, special_tokens),
+    ]
 
     def part():
         match chance.randrange(8):
@@ -92,9 +117,14 @@ def edge_case_texts(count, special_tokens, seed=0):
                 return unit * chance.randrange(1, 20)
             case _:
                 first, last = chance.choice(_BLOCKS)
-                return "".join(chr(chance.randint(first, last)) for _ in range(chance.randrange(1, 6)))
+                return "".join(
+                    chr(chance.randint(first, last)) for _ in range(chance.randrange(1, 6))
+                )
 
-    return ["".join(part() + chance.choice(_SPACES) for _ in range(chance.randrange(1, 14))) for _ in range(count)]
+    return [
+        "".join(part() + chance.choice(_SPACES) for _ in range(chance.randrange(1, 14)))
+        for _ in range(count)
+    ]
 
 
 def _widened(text):
@@ -114,9 +144,15 @@ def tokenizer_of(kind, mode, folder, change=lambda slow: None):
 def assert_same_ids(original, texts, folder):
     """Convert a tokenizer, and return what is recorded of it."""
     facts = write_tokenizer(original, None, folder)
-    written = TextTokenizer(folder, spec=facts.spec, max_length=facts.max_length, empty_ids=facts.empty_ids)
+    written = TextTokenizer(
+        folder, spec=facts.spec, max_length=facts.max_length, empty_ids=facts.empty_ids
+    )
     pairs = zip(texts, written(texts)[0], strict=True)
-    assert [text for text, ids in pairs if ids.tolist() != original_ids(original, text, facts.max_length)] == []
+    assert [
+        text
+        for text, ids in pairs
+        if ids.tolist() != original_ids(original, text, facts.max_length)
+    ] == []
     return facts
 
 
@@ -125,11 +161,20 @@ def assert_converted(kind, mode, folder):
     original = tokenizer_of(kind, mode, folder)
     special_tokens = [token.content for token in original.added_tokens_decoder.values()][:12]
     hidden = [f"a {token[:2]}\u200b{token[2:]} b" for token in special_tokens]
-    texts = [*PLAIN_TEXTS, *hidden, *EDGE_CASE_TEXTS, *TRAINING_TEXTS, *AMOUNTS, *edge_case_texts(300, special_tokens)]
+    texts = [
+        *PLAIN_TEXTS,
+        *hidden,
+        *EDGE_CASE_TEXTS,
+        *TRAINING_TEXTS,
+        *AMOUNTS,
+        *edge_case_texts(300, special_tokens),
+    ]
     facts = assert_same_ids(original, texts, folder)
     assert facts.differences == 0
     manifest = SimpleNamespace(special_ids=facts.empty_ids, tokenizer_spec=facts.spec)
-    names = TokenNames(SimpleNamespace(tokenizer_path=folder / tokenizer_file(facts.spec), manifest=manifest))
+    names = TokenNames(
+        SimpleNamespace(tokenizer_path=folder / tokenizer_file(facts.spec), manifest=manifest)
+    )
     shown = " ".join(names(original_ids(original, "the lowly Café in 東京", None)))
     assert not re.search("[Ġ▁Ã\ufffd#@]|</w>|<0x", shown)
     if kind in ("mt5", "roberta"):
@@ -169,13 +214,28 @@ WITH_ADDED = [
 ]  # fmt: skip
 
 
-BOTH = ["albert", "bert", "bert-cased", "bart", "camembert", "mbart", "mpnet", "roberta", "t5", "xlm-roberta", "xlnet"]
+BOTH = [
+    "albert",
+    "bert",
+    "bert-cased",
+    "bart",
+    "camembert",
+    "mbart",
+    "mpnet",
+    "roberta",
+    "t5",
+    "xlm-roberta",
+    "xlnet",
+]
 SLOW_ALONE = ["bertweet", "blenderbot-small", "byt5", "deberta-v2", "prophetnet"]
 
 
 @pytest.mark.parametrize(
     ("kind", "mode"),
-    [*((kind, mode) for kind in BOTH for mode in ("slow", "fast")), *((kind, "slow") for kind in SLOW_ALONE)],
+    [
+        *((kind, mode) for kind in BOTH for mode in ("slow", "fast")),
+        *((kind, "slow") for kind in SLOW_ALONE),
+    ],
 )
 def test_added_tokens_keep_their_flags(kind, mode, tmp_path):
     original = tokenizer_of(kind, mode, tmp_path, lambda slow: slow.add_tokens(ADDED))
@@ -183,9 +243,22 @@ def test_added_tokens_keep_their_flags(kind, mode, tmp_path):
     assert_same_ids(original, WITH_ADDED, tmp_path)
 
 
-@pytest.mark.parametrize("kind", ["bert", "bert-cased", "bert-accents", "distilbert", "electra", "mpnet"])
+@pytest.mark.parametrize(
+    "kind", ["bert", "bert-cased", "bert-accents", "distilbert", "electra", "mpnet"]
+)
 def test_words_that_are_never_split_stay_whole(kind, tmp_path):
-    never_split = ["U.S.", "us", "re-", "Café", "state-of-the-art", "zürich's", "y" * 120, "", "two words", "."]
+    never_split = [
+        "U.S.",
+        "us",
+        "re-",
+        "Café",
+        "state-of-the-art",
+        "zürich's",
+        "y" * 120,
+        "",
+        "two words",
+        ".",
+    ]
 
     def change(slow):
         never_split.append(next(word for word in slow.vocab if len(word) > 4 and word.isalpha()))
@@ -195,9 +268,30 @@ def test_words_that_are_never_split_stay_whole(kind, tmp_path):
     assert original.basic_tokenizer.never_split >= {"U.S."}
     known = never_split[-1]
     texts = [
-        *("U.S.", "the U.S. senate", "U.S.A.", "u.s.", "US us Us user", "re-enter re- enter", "Café café CAFÉ Cafés"),
-        *("state-of-the-art", "a state-of-the-art.", "Zürich's zürich's", f"{known} {known}s x{known}", "y" * 120),
-        *("two words", "a . b.", "U.\u200bS. U.S.\u200b", "[SEP] [UNK] us[SEP]us", "u\u0301s u.s", "東us京"),
+        *(
+            "U.S.",
+            "the U.S. senate",
+            "U.S.A.",
+            "u.s.",
+            "US us Us user",
+            "re-enter re- enter",
+            "Café café CAFÉ Cafés",
+        ),
+        *(
+            "state-of-the-art",
+            "a state-of-the-art.",
+            "Zürich's zürich's",
+            f"{known} {known}s x{known}",
+            "y" * 120,
+        ),
+        *(
+            "two words",
+            "a . b.",
+            "U.\u200bS. U.S.\u200b",
+            "[SEP] [UNK] us[SEP]us",
+            "u\u0301s u.s",
+            "東us京",
+        ),
         *PLAIN_TEXTS,
         *EDGE_CASE_TEXTS,
     ]
@@ -233,7 +327,9 @@ def test_an_unknown_class_is_refused():
         convert(Unknown())
 
 
-@pytest.mark.parametrize(("kind", "option", "value"), [("t5", "legacy", False), ("bertweet", "normalization", True)])
+@pytest.mark.parametrize(
+    ("kind", "option", "value"), [("t5", "legacy", False), ("bertweet", "normalization", True)]
+)
 def test_an_option_that_no_conversion_knows_is_refused(kind, option, value, tmp_path):
     slow = KINDS[kind](tmp_path)
     setattr(slow, option, value)

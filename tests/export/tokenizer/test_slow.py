@@ -9,7 +9,9 @@ from tests.support.bundles import saved
 
 @pytest.fixture
 def compare(tmp_path):
-    """Return a function that writes the fast tokenizer of a tiny model and compares it with the slow one."""
+    """Return a function that writes the fast tokenizer of a tiny model and compares it with the
+    slow one.
+    """
 
     def compare(name):
         source = Source(str(saved(name)))

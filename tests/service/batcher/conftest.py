@@ -42,7 +42,9 @@ def held(fake):
 
 @pytest.fixture
 def score_together(fake, held):
-    """Return a function that submits texts while the worker is busy, waits, and returns their futures."""
+    """Return a function that submits texts while the worker is busy, waits, and returns their
+    futures.
+    """
 
     def score(batcher, *texts):
         held(batcher)

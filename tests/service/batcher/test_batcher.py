@@ -12,7 +12,14 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from bertscore_onnx.errors import ClosedError, DeadlineError, DrainingError, InputError, InputTypeError, QueueFullError
+from bertscore_onnx.errors import (
+    ClosedError,
+    DeadlineError,
+    DrainingError,
+    InputError,
+    InputTypeError,
+    QueueFullError,
+)
 from bertscore_onnx.scoring.inputs import collect_pairs
 from bertscore_onnx_service import MicroBatcher
 from bertscore_onnx_service.batcher.stats import BatcherStats
@@ -28,7 +35,9 @@ def test_each_request_gets_its_own_scores(make_batcher, fake, held):
     fake.gate.set()
     for n, future in enumerate(futures, 1):
         scores = future.result(GUARD)
-        np.testing.assert_array_equal(scores, [[n, n * n], [n / 2, n * n / 2], [n / 4 + 1, n * n / 4 + 2]])
+        np.testing.assert_array_equal(
+            scores, [[n, n * n], [n / 2, n * n / 2], [n / 4 + 1, n * n / 4 + 2]]
+        )
         assert scores.best_reference.tolist() == [0, 1]
     assert first.result(GUARD).P.tolist() == [4]
     assert [len(call) for call in fake.batches] == [1, 15]
@@ -95,7 +104,9 @@ def test_requests_of_like_length_are_scored_together(make_batcher, fake, held):
     batcher = make_batcher()
     held(batcher)
     texts = [letter * number for number in (10, 30, 60) for letter in "abcd"]
-    futures = [batcher.submit([text], [text.upper()]) for text in texts[::3] + texts[1::3] + texts[2::3]]
+    futures = [
+        batcher.submit([text], [text.upper()]) for text in texts[::3] + texts[1::3] + texts[2::3]
+    ]
     fake.gate.set()
     wait(futures, GUARD)
     assert [sorted(batch) for batch in fake.batches] == [["hold"], texts[:4], texts[4:8], texts[8:]]
@@ -169,7 +180,8 @@ def test_a_request_waits_for_others_after_a_batch_of_several(make_batcher, fake,
     held(batcher)
     futures = [batcher.submit(["b"], ["x"]) for _ in range(2)]
     fake.gate.set()
-    futures += [batcher.submit(["c"], ["x"]) for _ in range(2)]  # these fill the batch, which goes at once
+    # these fill the batch, which goes at once
+    futures += [batcher.submit(["c"], ["x"]) for _ in range(2)]
     assert all(future.result(GUARD / 2) for future in futures)
     assert [len(call) for call in fake.batches] == [1, 4]
 
@@ -223,7 +235,9 @@ def test_the_document_names_the_defaults(pytestconfig):
     text = (pytestconfig.rootpath / "docs" / "serving.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)` \| ([\d.,]+)", text, re.MULTILINE)
     options = inspect.signature(MicroBatcher).parameters.values()
-    defaults = {option.name: option.default for option in options if isinstance(option.default, int | float)}
+    defaults = {
+        option.name: option.default for option in options if isinstance(option.default, int | float)
+    }
     assert {name: float(number.replace(",", "")) for name, number in rows} == defaults
 
 
@@ -384,7 +398,8 @@ def test_a_callback_may_close_the_batcher(make_batcher):
     assert not batcher.ready
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # an interrupt of a callback of gc
+# an interrupt of a callback of gc
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_an_interrupt_leaves_no_lock_locked(make_batcher):
     batcher, interrupts = make_batcher(), []
 
@@ -401,7 +416,8 @@ def test_an_interrupt_leaves_no_lock_locked(make_batcher):
                     for _ in range(100):
                         batcher.submit(["a"], ["x"])
                         batcher.stats()
-                signal.setitimer(signal.ITIMER_REAL, 0)  # has no effect after an interrupt, which comes once
+                # has no effect after an interrupt, which comes once
+                signal.setitimer(signal.ITIMER_REAL, 0)
     finally:
         signal.signal(signal.SIGALRM, previous)
     assert len(interrupts) > 100

@@ -25,7 +25,13 @@ pytestmark = pytest.mark.slow  # it starts servers
 DOCUMENT = Path(__file__).parents[3] / "docs" / "serving.md"
 CANDS = ["the cat sat on a mat", "a dog ran", "it is not a red house", "the tree"]
 REFS = ["a cat sits on the mat", "the dog runs", "it was a blue house", "a tree"]
-GUNICORN = ["--bind=127.0.0.1:0", "--chdir=examples", "--workers=2", "--worker-class=gthread", "--threads=4"]
+GUNICORN = [
+    "--bind=127.0.0.1:0",
+    "--chdir=examples",
+    "--workers=2",
+    "--worker-class=gthread",
+    "--threads=4",
+]
 TEXTS = {"candidates": CANDS, "references": REFS}
 
 
@@ -91,7 +97,16 @@ def test_fastapi_answers_a_full_queue_as_the_server_does(full_batcher):
     assert (answer.status_code, int(answer.headers["Retry-After"]) >= 1) == (429, True)
 
 
-MALFORMED = [b"{", b"", b"\xff", b"[" * 100_000, b"[1]", b'"text"', b"null", b'{"candidates": ["a"]}']
+MALFORMED = [
+    b"{",
+    b"",
+    b"\xff",
+    b"[" * 100_000,
+    b"[1]",
+    b'"text"',
+    b"null",
+    b'{"candidates": ["a"]}',
+]
 BAD_BODIES = [
     *((body, 400) for body in MALFORMED),
     (b'{"candidates": ["a"], "references": ["b"], "idf": true}', 400),
@@ -106,7 +121,9 @@ def test_fastapi_refuses_bad_bodies_in_json(tiny_bundle):
 
     async def post(body):
         async with client_of(app, raise_app_exceptions=False) as client:
-            return await client.post("/score", content=body, headers={"Content-Type": "application/json"})
+            return await client.post(
+                "/score", content=body, headers={"Content-Type": "application/json"}
+            )
 
     with BERTScorer(tiny_bundle) as scorer, MicroBatcher(scorer) as app.state.batcher:
         answers = [asyncio.run(post(body)) for body, _ in BAD_BODIES if b"idf" not in body]

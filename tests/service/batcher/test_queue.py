@@ -18,12 +18,17 @@ from tests.support.fake_scorer import FakeScorer
 def test_pieces_cover_a_request_once_and_keep_to_their_tokens(references, rooms, random):
     scorer = FakeScorer()
     candidates = ["c" * number for number in range(len(references))]
-    pairs, _ = scorer.tokenise(collect_pairs(candidates, [["r" * length for length in some] for some in references]))
+    pairs, _ = scorer.tokenise(
+        collect_pairs(candidates, [["r" * length for length in some] for some in references])
+    )
     request = Request(pairs, 1.0)
     pieces, total, texts = [], request.tokens_left, set()
     for room in [*rooms, *[0] * 30]:
         at_least_one = room == 0
-        if not request.has_more or (piece := request.next_sub_batch(room, texts, at_least_one=at_least_one)) is None:
+        if (
+            not request.has_more
+            or (piece := request.next_sub_batch(room, texts, at_least_one=at_least_one)) is None
+        ):
             continue
         assert piece.cost <= max(room, 0) or (at_least_one and piece.stop == piece.start + 1)
         total -= piece.tokens
@@ -36,7 +41,9 @@ def test_pieces_cover_a_request_once_and_keep_to_their_tokens(references, rooms,
         answer = request.add_scores(piece, part)
     assert (total, request.tokens_left) == (0, 0)
     counts = np.array([*map(len, references)], dtype=np.int64)
-    single = collect_pairs(np.repeat(candidates, counts).tolist(), ["r" * one for some in references for one in some])
+    single = collect_pairs(
+        np.repeat(candidates, counts).tolist(), ["r" * one for some in references for one in some]
+    )
     whole, _ = scorer.score_pairs(scorer.tokenise(single)[0])
     expected = best_of_references(whole, counts) if references else whole
     assert isinstance(answer, Scores)
@@ -47,7 +54,15 @@ def test_pieces_cover_a_request_once_and_keep_to_their_tokens(references, rooms,
 def test_the_size_of_batches_follows_the_pace_of_the_last_one_that_was_not_small():
     size = BatchSize(16_384, 0.25)
     sizes = [size.tokens]
-    for tokens, seconds in ((512, 0.1), (600, 10.0), (700, 0.25), (2000, 0.01), (16_384, 1e3), (200, 1e-9), (256, 0.1)):
+    for tokens, seconds in (
+        (512, 0.1),
+        (600, 10.0),
+        (700, 0.25),
+        (2000, 0.01),
+        (16_384, 1e3),
+        (200, 1e-9),
+        (256, 0.1),
+    ):
         size.learn(tokens, seconds)
         sizes.append(size.tokens)
     assert sizes == [512, 1280, 1280, 700, 16_384, 512, 512, 640]

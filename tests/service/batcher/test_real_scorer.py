@@ -1,4 +1,6 @@
-"""A batcher with a real scorer; reliability case 1 compares the scores of many clients with those of each alone."""
+"""A batcher with a real scorer; reliability case 1 compares the scores of many clients with those
+of each alone.
+"""
 
 import pytest
 

@@ -130,7 +130,9 @@ def test_a_request_that_is_late_when_it_is_taken_is_not_scored(make_batcher, fak
     assert fake.batches == [["hold"], ["after"]]
 
 
-def test_a_call_that_does_not_return_is_not_live_and_ends_no_deadline(make_batcher, fake, held, monkeypatch):
+def test_a_call_that_does_not_return_is_not_live_and_ends_no_deadline(
+    make_batcher, fake, held, monkeypatch
+):
     monkeypatch.setattr("bertscore_onnx_service.batcher.batcher.MIN_STALL", 0.05)
     batcher = make_batcher(deadline=0.05)
     stalled = held(batcher, deadline=3)  # long enough for the worker to take the request
@@ -153,7 +155,9 @@ def test_no_future_ever_hangs(make_batcher, fake):
     def hand_in(seed):
         chance = np.random.default_rng(seed)
         for _ in range(60):
-            text = chance.choice(["a", "bb", "", "nan", "poison", "memory", "fatal"], p=[0.4, 0.3, *[0.06] * 5])
+            text = chance.choice(
+                ["a", "bb", "", "nan", "poison", "memory", "fatal"], p=[0.4, 0.3, *[0.06] * 5]
+            )
             try:
                 future = batcher.submit([text], ["x"], deadline=chance.choice([0.001, 1.0]))
             except (QueueFullError, ClosedError) as error:
@@ -249,7 +253,11 @@ KEYS = [Incomparable, Unhashable, list]
 @pytest.mark.parametrize("text", ["hold", "b"])
 def test_a_spoiled_future_is_no_matter_to_others(make_batcher, fake, held, spoil, text):
     batcher = make_batcher()
-    futures = {"hold": held(batcher), "a": batcher.submit(["a"], ["x"]), "b": batcher.submit(["b"], ["x"])}
+    futures = {
+        "hold": held(batcher),
+        "a": batcher.submit(["a"], ["x"]),
+        "b": batcher.submit(["b"], ["x"]),
+    }
     spoil(futures.pop(text))
     assert batcher.ready
     fake.gate.set()
@@ -277,7 +285,11 @@ def test_callers_who_spoil_futures_and_keys_harm_nobody_else(make_batcher):
                 spoil(batcher.submit([text], ["x"]))
             else:
                 with suppress(InputTypeError):
-                    batcher.submit([text], [FailingText("x")], client=KEYS[(number // 40 + thread) % len(KEYS)]())
+                    batcher.submit(
+                        [text],
+                        [FailingText("x")],
+                        client=KEYS[(number // 40 + thread) % len(KEYS)](),
+                    )
 
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(submit, range(8)))

@@ -4,7 +4,14 @@ import pytest
 
 from bertscore_onnx_service.http.limits import Limits
 from bertscore_onnx_service.http.models import Models
-from tests.support.http_server import CPU, IDF_SENTENCES, FakeBatcher, counted, serving, with_baseline
+from tests.support.http_server import (
+    CPU,
+    IDF_SENTENCES,
+    FakeBatcher,
+    counted,
+    serving,
+    with_baseline,
+)
 
 
 @pytest.fixture(scope="session")
@@ -16,7 +23,9 @@ def rescaled_bundle(tiny_bundle, tmp_path_factory):
 @pytest.fixture(scope="session")
 def models(rescaled_bundle):
     """One model with one idf table."""
-    with Models.load([str(rescaled_bundle)], {"zoo": counted(IDF_SENTENCES)}, Limits(), CPU) as models:
+    with Models.load(
+        [str(rescaled_bundle)], {"zoo": counted(IDF_SENTENCES)}, Limits(), CPU
+    ) as models:
         yield models
 
 

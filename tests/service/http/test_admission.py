@@ -5,7 +5,15 @@ import threading
 from contextlib import ExitStack, suppress
 
 from bertscore_onnx_service.http.limits import Limits
-from tests.support.http_server import BODY, JSON, posted, refusal, serving, serving_bundles, wait_until
+from tests.support.http_server import (
+    BODY,
+    JSON,
+    posted,
+    refusal,
+    serving,
+    serving_bundles,
+    wait_until,
+)
 from tests.support.raw_http import answer_of, connected, head, received
 
 
@@ -23,7 +31,8 @@ def test_a_scored_request_keeps_its_slot_from_others(models, fake_batcher):
     with serving(models, Limits(max_requests=1)) as client:
         with posted(client) as answers:
             wait_until(lambda: batcher.calls)
-            answer = answer_of(client, head("application/json", "Connection: close"))  # its body is not sent
+            # its body is not sent
+            answer = answer_of(client, head("application/json", "Connection: close"))
             assert client.get("/health/live").status_code == 200
             batcher.released.set()
         assert answers[0].status_code == client.post("/v1/score", json=BODY).status_code == 200
@@ -47,7 +56,10 @@ def test_the_bytes_of_all_bodies_have_a_bound(models):
     limits = Limits(max_body=1000, max_bytes=1500)
     with serving(models, limits) as client, connected(client, head(length=1000) + b" ") as first:
         wait_until(lambda: client.app.state.admission.num_bytes == 1000)
-        assert refusal(client.post("/v1/score", content=b" " * 600, headers=JSON)) == (429, "too_busy")
+        assert refusal(client.post("/v1/score", content=b" " * 600, headers=JSON)) == (
+            429,
+            "too_busy",
+        )
         assert client.post("/v1/score", json=BODY).status_code == 200
         first.close()
         wait_until(lambda: client.app.state.admission.num_bytes == 0)

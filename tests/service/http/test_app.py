@@ -19,7 +19,12 @@ def test_a_file_has_one_key_a_line_and_digests_are_kept(key_file):
     key_file.write_text(f"# keys\n\n  {KEYS[0]}  \r\n{KEYS[1]}\n")
     keys = ApiKeys.read(key_file)
     assert KEYS[0] not in repr(vars(keys))
-    assert [keys.client_of(f"Bearer {key}") is not None for key in (*KEYS, "# keys", "")] == [True, True, False, False]
+    assert [keys.client_of(f"Bearer {key}") is not None for key in (*KEYS, "# keys", "")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
 
 
 @pytest.mark.parametrize("content", ["", "\n\n", "# only a comment, nothing more\n"])
@@ -63,16 +68,23 @@ def test_a_body_of_two_lengths_is_refused(client, sent):
     assert b"ambiguous_body" in answer
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:80", "localhost.evil.example", "[::1].evil"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example:80", "localhost.evil.example", "[::1].evil"]
+)
 def test_a_name_that_anybody_may_own_is_refused(models, host):
     with serving(models) as client:
-        assert refusal(client.post("/v1/score", json=BODY, headers={"Host": host})) == (421, "misdirected")
+        assert refusal(client.post("/v1/score", json=BODY, headers={"Host": host})) == (
+            421,
+            "misdirected",
+        )
         assert client.get("/health/live", headers={"Host": host}).status_code == 421
     with serving(models, any_host=True) as client:
         assert client.post("/v1/score", json=BODY, headers={"Host": host}).status_code == 200
 
 
-@pytest.mark.parametrize("host", ["localhost", "localhost:1", "127.0.0.1", "[::1]:80", "scorer", "a.localhost:8080"])
+@pytest.mark.parametrize(
+    "host", ["localhost", "localhost:1", "127.0.0.1", "[::1]:80", "scorer", "a.localhost:8080"]
+)
 def test_a_name_of_this_machine_is_accepted(client, host):
     assert client.post("/v1/score", json=BODY, headers={"Host": host}).status_code == 200
 
@@ -82,6 +94,8 @@ def test_the_clients_of_two_keys_are_told_apart(models, fake_batcher):
     batcher.released.set()
     with serving(models, keys=ApiKeys(KEYS)) as client:
         for key in (*KEYS, KEYS[0]):
-            assert client.post("/v1/score", json=BODY, headers={"Authorization": f"Bearer {key}"}).is_success
+            assert client.post(
+                "/v1/score", json=BODY, headers={"Authorization": f"Bearer {key}"}
+            ).is_success
     assert len({*batcher.clients}) == 2
     assert batcher.clients[0] == batcher.clients[2]

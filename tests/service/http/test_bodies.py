@@ -8,7 +8,10 @@ import pytest
 from tests.support.http_server import JSON, error_of, refusal
 
 GOOD = {
-    "/v1/score": {"pairs": [{"candidate": "a cat", "references": ["the cat"]}], "model": "tiny-bert"},
+    "/v1/score": {
+        "pairs": [{"candidate": "a cat", "references": ["the cat"]}],
+        "model": "tiny-bert",
+    },
     "/v1/match": {"candidate": "a cat", "reference": "the cat", "model": "tiny-bert"},
 }
 NOT_JSON = [
@@ -39,7 +42,13 @@ VALUES = [None, True, *NUMBERS, *LISTS, {}, {"a": {}}, {"candidate": "a"}, "\x00
 def paths_of(value, path=()):
     """Yield the path of every place in a value."""
     yield path
-    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    entries = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, inner in entries:
         yield from paths_of(inner, (*path, key))
 
@@ -100,7 +109,10 @@ def test_a_message_repeats_little_of_the_body(client):
 )
 def test_a_message_names_the_place_that_is_not_json(client, content, reason):
     response = client.post("/v1/score", content=content, headers=JSON)
-    assert error_of(response) == {"code": "malformed_json", "message": f"The body is not JSON. {reason}"}
+    assert error_of(response) == {
+        "code": "malformed_json",
+        "message": f"The body is not JSON. {reason}",
+    }
 
 
 @pytest.mark.parametrize("number", [b"9" * 5000, b"1e999"])
@@ -114,15 +126,26 @@ def test_a_number_out_of_range_is_of_the_wrong_type(client, number):
     ("path", "body", "key"),
     [
         ("/v1/score", '{"pairs": [], "pairs": [{"candidate": "a", "reference": "b"}]}', "pairs"),
-        ("/v1/score", '{"pairs": [{"candidate": "a", "reference": "b", "reference": "b"}]}', "reference"),
-        ("/v1/score", r'{"pairs": [{"candidate": "a", "reference": "b", "c\u0061ndidate": "c"}]}', "candidate"),
+        (
+            "/v1/score",
+            '{"pairs": [{"candidate": "a", "reference": "b", "reference": "b"}]}',
+            "reference",
+        ),
+        (
+            "/v1/score",
+            r'{"pairs": [{"candidate": "a", "reference": "b", "c\u0061ndidate": "c"}]}',
+            "candidate",
+        ),
         ("/v1/match", '{"candidate": "a", "reference": "b", "html": true, "html": true}', "html"),
     ],
 )
 def test_a_key_that_occurs_twice_in_an_object_is_refused(client, path, body, key):
     response = client.post(path, content=body.encode(), headers=JSON)
     message = f"The body: the key '{key}' occurs 2 times; expected once."
-    assert (response.status_code, error_of(response)) == (422, {"code": "invalid", "message": message})
+    assert (response.status_code, error_of(response)) == (
+        422,
+        {"code": "invalid", "message": message},
+    )
 
 
 def test_a_key_may_occur_in_a_text_and_in_every_pair(client):

@@ -17,15 +17,24 @@ pytestmark = pytest.mark.slow  # it starts servers
 
 DOCS = ROOT / "docs"
 ADDRESS = "http://127.0.0.1:8080"
-SHOWN = [(line, shown) for one in snippets(DOCS / "server.md", "console") for line, shown in one.commands() if shown]
-[(SERVE, SERVES)] = [(line, shown) for line, shown in SHOWN if line.startswith("bertscore-onnx serve ")]
+SHOWN = [
+    (line, shown)
+    for one in snippets(DOCS / "server.md", "console")
+    for line, shown in one.commands()
+    if shown
+]
+[(SERVE, SERVES)] = [
+    (line, shown) for line, shown in SHOWN if line.startswith("bertscore-onnx serve ")
+]
 CURLS = [(line.replace("\\\n", ""), shown) for line, shown in SHOWN if line.startswith("curl ")]
 
 
 @pytest.fixture(scope="module")
 def server(minilm_bundle):
     """The server of the page's command: a client of it, and the lines it logs."""
-    line = SERVE.replace("path/to/bundle", str(minilm_bundle)).replace("examples/", f"{ROOT}/examples/")
+    line = SERVE.replace("path/to/bundle", str(minilm_bundle)).replace(
+        "examples/", f"{ROOT}/examples/"
+    )
     with server_process(*shlex.split(line)[2:]) as (_, client, lines):
         yield client, lines
 
@@ -39,7 +48,9 @@ def curl(client: httpx.Client, line: str) -> str:
     asked = parser.parse_args(shlex.split(line)[1:])
     assert asked.address.startswith(ADDRESS)
     headers = dict(header.split(": ") for header in asked.headers)
-    return client.post(asked.address.removeprefix(ADDRESS), content=asked.data, headers=headers).text
+    return client.post(
+        asked.address.removeprefix(ADDRESS), content=asked.data, headers=headers
+    ).text
 
 
 def test_every_shown_output_is_of_a_command_that_is_run():
@@ -53,7 +64,9 @@ def test_the_server_starts_as_shown(server):
     assert re.sub(r"\d+", "0", start).strip() == re.sub(r"\d+", "0", SERVES).strip()
 
 
-@pytest.mark.parametrize(("line", "shown"), CURLS, ids=[f"{number}" for number in range(len(CURLS))])
+@pytest.mark.parametrize(
+    ("line", "shown"), CURLS, ids=[f"{number}" for number in range(len(CURLS))]
+)
 def test_requests_are_answered_as_shown(line, shown, server):
     client, _ = server
     assert difference(shown, curl(client, line)) is None

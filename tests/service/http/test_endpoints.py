@@ -12,9 +12,15 @@ from tests.support.http_server import IDF_SENTENCES, error_of, refusal, serving,
 
 CANDIDATES = ["the cat sat on the mat.", "a dog ran", "red house"]
 
-REFERENCES = [["a cat sits on a mat.", "the cat sat"], ["the dog runs"], ["the tree is blue!", "a house", "red house"]]
+REFERENCES = [
+    ["a cat sits on a mat.", "the cat sat"],
+    ["the dog runs"],
+    ["the tree is blue!", "a house", "red house"],
+]
 
-PAIRS = [{"candidate": one, "references": many} for one, many in zip(CANDIDATES, REFERENCES, strict=True)]
+PAIRS = [
+    {"candidate": one, "references": many} for one, many in zip(CANDIDATES, REFERENCES, strict=True)
+]
 
 
 def post(client, **body):
@@ -29,7 +35,9 @@ def assert_equal(response, scorer):
     assert answer.signature == signature
     assert [score.best_reference for score in answer.scores] == scores.best_reference.tolist()
     for name, expected in zip(("precision", "recall", "f1"), scores, strict=True):
-        assert [getattr(score, name) for score in answer.scores] == pytest.approx(expected.tolist(), abs=1e-5)
+        assert [getattr(score, name) for score in answer.scores] == pytest.approx(
+            expected.tolist(), abs=1e-5
+        )
 
 
 RESCALED = {"lang": "en", "rescale_with_baseline": True}
@@ -65,7 +73,9 @@ def test_models_lists_the_settings_of_a_request(client):
     assert (model.id, model.layer, model.precision) == ("tiny-bert", 2, "fp32")
     assert (model.rescale, model.idf, model.max_length) == (["en"], ["zoo"], 32)
     assert model.provider == "CPUExecutionProvider"
-    assert model.signature == post(client, model=model.id).json()["signature"].replace("references:1-3|", "")
+    assert model.signature == post(client, model=model.id).json()["signature"].replace(
+        "references:1-3|", ""
+    )
 
 
 def test_several_models_are_told_apart_by_name(tiny_bundle, rescaled_bundle):
@@ -77,29 +87,45 @@ def test_several_models_are_told_apart_by_name(tiny_bundle, rescaled_bundle):
 
 
 @pytest.mark.filterwarnings("ignore:.*truncated:UserWarning")
-@pytest.mark.parametrize(("setting", "max_length"), [({"long_text": "window"}, 32), ({"max_length": 8}, 8)])
+@pytest.mark.parametrize(
+    ("setting", "max_length"), [({"long_text": "window"}, 32), ({"max_length": 8}, 8)]
+)
 def test_settings_for_long_texts_are_those_of_the_scorer(tiny_bundle, setting, max_length):
     cand, ref = "the cat sat on the mat " * 20, "a dog ran " * 40
     with (
         serving_bundles(tiny_bundle, **setting) as client,
         BERTScorer(tiny_bundle, device="cpu", **setting) as scorer,
     ):
-        answer = client.post("/v1/score", json={"pairs": [{"candidate": cand, "reference": ref}]}).json()
+        answer = client.post(
+            "/v1/score", json={"pairs": [{"candidate": cand, "reference": ref}]}
+        ).json()
         [info] = client.get("/v1/models").json()["models"]
-        assert answer["scores"][0]["f1"] == pytest.approx(scorer.score([cand], [ref]).F[0], abs=1e-6)
+        assert answer["scores"][0]["f1"] == pytest.approx(
+            scorer.score([cand], [ref]).F[0], abs=1e-6
+        )
     assert answer["signature"] == info["signature"] == scorer.hash
     assert info["max_length"] == max_length
 
 
 LONG = "the cat sat on the mat " * 20
-CUT = [("a cat", ["the cat"]), (LONG, ["the cat"]), ("a cat", ["the cat", LONG, "a"]), ("a", ["the", "cat"])]
+CUT = [
+    ("a cat", ["the cat"]),
+    (LONG, ["the cat"]),
+    ("a cat", ["the cat", LONG, "a"]),
+    ("a", ["the", "cat"]),
+]
 
 
 def test_truncated_pairs_are_named_in_any_order_and_division(client, recwarn):
-    pairs = [{"candidate": candidate, "references": references} for candidate, references in CUT * 3]
+    pairs = [
+        {"candidate": candidate, "references": references} for candidate, references in CUT * 3
+    ]
 
     def truncated(some):
-        return [score["truncated"] for score in client.post("/v1/score", json={"pairs": some}).json()["scores"]]
+        return [
+            score["truncated"]
+            for score in client.post("/v1/score", json={"pairs": some}).json()["scores"]
+        ]
 
     expected = [False, True, True, False] * 3
     assert truncated(pairs) == expected
@@ -115,8 +141,12 @@ def test_tokens_are_counted_before_similarities_are_computed(client, monkeypatch
     monkeypatch.setattr("bertscore_onnx_service.http.endpoints.pair_similarities", pytest.fail)
     for text, number in ((LONG, "more than 32 tokens"), ("cat " * 30, "32 tokens")):
         answer = client.post("/v1/match", json={"candidate": text, "reference": "a"}).json()
-        assert answer["too_long"] == f"The candidate has {number}; matches are shown for at most 31."
-        scored = client.post("/v1/score", json={"pairs": [{"candidate": text, "reference": "a"}]}).json()
+        assert (
+            answer["too_long"] == f"The candidate has {number}; matches are shown for at most 31."
+        )
+        scored = client.post(
+            "/v1/score", json={"pairs": [{"candidate": text, "reference": "a"}]}
+        ).json()
         assert [answer["score"]] == scored["scores"]
         assert {answer[name] for name in [*answer][4:]} == {None}
 
@@ -145,7 +175,9 @@ def test_a_candidate_with_too_many_reference_tokens_is_refused(models):
         long = {"candidate": "a cat", "references": ["the red cat sat on a mat " * 4] * 4}
         response = client.post("/v1/score", json={"pairs": [*PAIRS, long]})
         assert (*refusal(response), error_of(response)["pair"]) == (422, "too_long", 3)
-        assert client.post("/v1/score", json={"pairs": [{**long, "references": long["references"][:2]}]}).is_success
+        assert client.post(
+            "/v1/score", json={"pairs": [{**long, "references": long["references"][:2]}]}
+        ).is_success
 
 
 def test_json_bodies_have_their_settings_in_the_body(client):
@@ -172,8 +204,12 @@ def test_a_pair_is_answered_with_its_similarities_and_matches(client):
 def test_matches_are_returned_as_html_on_request(client, models):
     model = models.select(None, "zoo")
     with model.scorer.with_rescaling("en") as scorer:
-        expected = match_html(scorer.match(PAIR["candidate"], PAIR["reference"]).best, with_matrix=True)
-    answer = client.post("/v1/match", json={**PAIR, "rescale": "en", "idf": "zoo", "html": True}).json()
+        expected = match_html(
+            scorer.match(PAIR["candidate"], PAIR["reference"]).best, with_matrix=True
+        )
+    answer = client.post(
+        "/v1/match", json={**PAIR, "rescale": "en", "idf": "zoo", "html": True}
+    ).json()
     assert answer["html"] == expected
     assert f"precision {answer['score']['precision']:.3f}" in expected
     assert {answer[name] for name in [*answer][5:]} == {None}
@@ -194,7 +230,9 @@ def test_an_idf_table_weighs_the_tokens(client):
     assert answer["score"] == score
     assert len({*answer["candidate_weights"]}) > 2
     best = np.max(answer["similarity"], axis=1)
-    assert np.average(best, weights=answer["candidate_weights"]) == pytest.approx(score["precision"], abs=2e-4)
+    assert np.average(best, weights=answer["candidate_weights"]) == pytest.approx(
+        score["precision"], abs=2e-4
+    )
 
 
 @pytest.mark.parametrize(
@@ -219,7 +257,11 @@ def test_docs_is_a_page_of_every_endpoint_and_field(client):
     assert not re.search(r"https?://|<script|\bNone\b|&#x27;type", response.text)
     for path, methods in document["paths"].items():
         assert all(f"<code>{method.upper()} {path}</code>" in response.text for method in methods)
-    fields = {field for schema in document["components"]["schemas"].values() for field in schema.get("properties", {})}
+    fields = {
+        field
+        for schema in document["components"]["schemas"].values()
+        for field in schema.get("properties", {})
+    }
     shown = {*re.findall(r"<th><code>(\w+)", response.text)}
     assert fields <= shown
     anchors = {*re.findall("<section id='(\\w+)'", response.text)}

@@ -4,10 +4,25 @@ import struct
 
 import pytest
 
-from bertscore_onnx.errors import DeadlineError, DrainingError, EncodingError, QueueFullError, WorkerError
+from bertscore_onnx.errors import (
+    DeadlineError,
+    DrainingError,
+    EncodingError,
+    QueueFullError,
+    WorkerError,
+)
 from bertscore_onnx_service.http.app import ApiKeys
 from bertscore_onnx_service.http.limits import Limits
-from tests.support.http_server import BODY, JSON, FakeBatcher, access_lines, error_of, refusal, serving, wait_until
+from tests.support.http_server import (
+    BODY,
+    JSON,
+    FakeBatcher,
+    access_lines,
+    error_of,
+    refusal,
+    serving,
+    wait_until,
+)
 from tests.support.raw_http import answer_of, connected, head
 
 KEY = "correct-horse-battery"
@@ -17,15 +32,23 @@ KEY = "correct-horse-battery"
 def test_404_names_the_paths(client, path):
     response = client.get(path)
     assert refusal(response) == (404, "not_found")
-    assert all(f" {path}" in error_of(response)["message"] for path in client.get("/openapi.json").json()["paths"])
+    assert all(
+        f" {path}" in error_of(response)["message"]
+        for path in client.get("/openapi.json").json()["paths"]
+    )
 
 
-@pytest.mark.parametrize(("method", "path"), [("GET", "/v1/score"), ("POST", "/metrics"), ("PUT", "/v1/match")])
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", "/v1/score"), ("POST", "/metrics"), ("PUT", "/v1/match")]
+)
 def test_405_names_the_methods_allowed(client, method, path):
     response = client.request(method, path)
     assert refusal(response) == (405, "method_not_allowed")
     allowed = "GET, HEAD" if path == "/metrics" else "POST"
-    assert error_of(response)["message"] == f"The path {path} does not take {method}; it takes {allowed}."
+    assert (
+        error_of(response)["message"]
+        == f"The path {path} does not take {method}; it takes {allowed}."
+    )
     assert {*response.headers["Allow"].split(", ")} == {*allowed.split(", ")}
 
 
@@ -41,7 +64,10 @@ KINDS = ("", "text/plain", "application/json; charset=latin-1", "multipart/form-
     ],
 )
 def test_415_other_types_and_compressed_bodies(client, path, headers):
-    assert refusal(client.post(path, content=b"{}", headers=headers)) == (415, "unsupported_media_type")
+    assert refusal(client.post(path, content=b"{}", headers=headers)) == (
+        415,
+        "unsupported_media_type",
+    )
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +76,9 @@ def locked(models):
         yield client
 
 
-@pytest.mark.parametrize("header", [None, "", "Bearer", f"Basic {KEY}", KEY, f"Bearer {KEY[:-1]}", "Bearer wrong"])
+@pytest.mark.parametrize(
+    "header", [None, "", "Bearer", f"Basic {KEY}", KEY, f"Bearer {KEY[:-1]}", "Bearer wrong"]
+)
 def test_401(locked, header):
     headers = {} if header is None else {"Authorization": header}
     response = locked.post("/v1/score", json=BODY, headers=headers)
@@ -72,7 +100,10 @@ def test_which_paths_need_a_key(locked, status, paths):
 def test_the_right_key_is_accepted_and_no_key_is_logged(locked, caplog):
     with caplog.at_level(logging.DEBUG):
         keys = [KEY, "a-wrong-key"]
-        answers = [locked.post("/v1/score", json=BODY, headers={"Authorization": f"bearer {key}"}) for key in keys]
+        answers = [
+            locked.post("/v1/score", json=BODY, headers={"Authorization": f"bearer {key}"})
+            for key in keys
+        ]
         assert [line["status"] for line in access_lines(caplog, *answers)] == [200, 401]
     assert KEY not in caplog.text
     assert "a-wrong-key" not in caplog.text
@@ -85,14 +116,20 @@ def strict(models):
 
 
 def test_413_by_the_declared_length(strict):
-    answer = answer_of(strict, head(length=1001) + b"x" * 1001 + b"GET /nothing HTTP/1.1\r\nConnection: close\r\n\r\n")
+    answer = answer_of(
+        strict,
+        head(length=1001) + b"x" * 1001 + b"GET /nothing HTTP/1.1\r\nConnection: close\r\n\r\n",
+    )
     assert answer.startswith(b"HTTP/1.1 413 ")
 
 
 def test_413_by_the_bytes_received(strict):
     response = strict.post("/v1/score", content=(b" " * 100 for _ in range(30)), headers=JSON)
     assert refusal(response) == (413, "too_large")
-    assert strict.post("/v1/score", content=b'{"pairs": []}'.ljust(1000), headers=JSON).status_code == 200
+    assert (
+        strict.post("/v1/score", content=b'{"pairs": []}'.ljust(1000), headers=JSON).status_code
+        == 200
+    )
 
 
 @pytest.mark.parametrize("path", ["/v1/score", "/v1/match"])
@@ -149,7 +186,8 @@ def test_429_before_the_body_is_read_where_no_batcher_has_room(models, monkeypat
         first.is_full = True
         assert client.post("/v1/score", json=BODY).status_code == 429
         second.is_full = True
-        answer = answer_of(client, head("application/json", "Connection: close"))  # its body is not sent
+        # its body is not sent
+        answer = answer_of(client, head("application/json", "Connection: close"))
     assert answer.startswith(b"HTTP/1.1 429 ")
     assert b"retry-after: 3\r\n" in answer.lower()
     assert (first.calls, second.calls) == (0, 0)
@@ -162,7 +200,8 @@ def test_a_client_that_goes_away_cancels_its_request(models, fake_batcher, caplo
     with serving(models) as client:
         with connected(client, head(length=len(body)) + body) as connection:
             wait_until(lambda: batcher.calls)
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # to reset it
+            # to reset it
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         assert batcher.cancelled.wait(60)
     [record] = [record for record in caplog.records if "status=499" in record.getMessage()]
     assert record.fields["reason"] == "client_gone"
@@ -172,7 +211,10 @@ def test_a_worker_that_is_not_ready_is_reported(client, fake_batcher):
     fake_batcher().ready = False
     response = client.get("/health/ready")
     assert response.status_code == 503
-    assert response.json() == {"status": "not ready", "reasons": ["No worker is ready for tiny-bert."]}
+    assert response.json() == {
+        "status": "not ready",
+        "reasons": ["No worker is ready for tiny-bert."],
+    }
     assert client.get("/health/live").status_code == 200
 
 
@@ -180,7 +222,10 @@ def test_a_worker_that_hangs_is_reported_for_a_restart(client, fake_batcher):
     fake_batcher().live = False
     response = client.get("/health/live")
     assert response.status_code == 503
-    assert response.json() == {"status": "not live", "reasons": ["The worker of tiny-bert hangs or fails."]}
+    assert response.json() == {
+        "status": "not live",
+        "reasons": ["The worker of tiny-bert hangs or fails."],
+    }
 
 
 def test_a_draining_server_refuses_to_score_and_stays_live(models, fake_batcher):
@@ -188,6 +233,9 @@ def test_a_draining_server_refuses_to_score_and_stays_live(models, fake_batcher)
     with serving(models) as client:
         client.app.state.admission.is_draining = True
         assert refusal(client.post("/v1/score", json=BODY)) == (503, "draining")
-        assert client.get("/health/ready").json() == {"status": "not ready", "reasons": ["The server is stopping."]}
+        assert client.get("/health/ready").json() == {
+            "status": "not ready",
+            "reasons": ["The server is stopping."],
+        }
         live = client.get("/health/live")
         assert (live.status_code, live.headers["Connection"]) == (200, "close")

@@ -19,6 +19,8 @@ def test_limits_out_of_range_are_refused(limit):
 
 
 def test_the_document_names_the_defaults():
-    rows = re.findall(r"^\| `(\w+)` \| ([\d,]+)", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE)
+    rows = re.findall(
+        r"^\| `(\w+)` \| ([\d,]+)", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE
+    )
     limits = {name: int(number.replace(",", "")) for name, number in rows}
     assert {name: limits[name] for name in asdict(Limits())} == asdict(Limits())

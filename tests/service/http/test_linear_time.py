@@ -1,4 +1,6 @@
-"""Each stage of a request takes at most two and a half times as long for twice the input, the worst known ones too."""
+"""Each stage of a request takes at most two and a half times as long for twice the input, the worst
+known ones too.
+"""
 
 import json
 import math
@@ -12,7 +14,13 @@ import pytest
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.inputs import collect_pairs
 from bertscore_onnx_service.batcher.queue import Request, join_batch, schedule, split_scores
-from bertscore_onnx_service.http.bodies import PairBody, ScoreAnswer, decode_score_body, score_values, to_pairs
+from bertscore_onnx_service.http.bodies import (
+    PairBody,
+    ScoreAnswer,
+    decode_score_body,
+    score_values,
+    to_pairs,
+)
 from bertscore_onnx_service.http.errors import ApiError
 from tests.support.fake_scorer import FakeScorer
 
@@ -20,7 +28,9 @@ pytestmark = [pytest.mark.full, pytest.mark.usefixtures("no_garbage_collection")
 
 MAX_RATIO = 2.5
 ROUNDS, DOUBLINGS = 5, 4
-"""Of each size the least time counts, and one doubling has to be linear: other processes may be at work."""
+"""Of each size the least time counts, and one doubling has to be linear: other processes may be at
+work.
+"""
 
 LEAST = 0.001
 """Seconds that an input is taken to need at least."""
@@ -37,7 +47,9 @@ def decoded(body):
 
 
 def bodies(of_number):
-    return lambda number: partial(decoded, b'{"pairs": [' + b",".join(map(of_number, range(number))) + b"]}")
+    return lambda number: partial(
+        decoded, b'{"pairs": [' + b",".join(map(of_number, range(number))) + b"]}"
+    )
 
 
 def pair(candidate, **more):
@@ -46,7 +58,9 @@ def pair(candidate, **more):
 
 def tokenised(number, references=1):
     texts = [f"{position}" for position in range(number)]
-    pairs = collect_pairs(texts[: number // references], [texts[:references]] * (number // references))
+    pairs = collect_pairs(
+        texts[: number // references], [texts[:references]] * (number // references)
+    )
     return FakeScorer().tokenise(pairs)[0]
 
 
@@ -76,15 +90,21 @@ def answers(number):
 STAGES = {
     "decode pairs": bodies(lambda number: pair(f"text {number}")),
     "decode many references": bodies(lambda number: pair("a", references=["b"] * 8)),
-    "decode escapes": bodies(lambda number: b'{"candidate": "%s", "reference": ""}' % (rb"\u00e9\n" * 50)),
+    "decode escapes": bodies(
+        lambda number: b'{"candidate": "%s", "reference": ""}' % (rb"\u00e9\n" * 50)
+    ),
     "decode a key that is there twice": lambda number: partial(
         decoded, b'{%s,"k0":0}' % b",".join(b'"k%d":0' % key for key in range(number))
     ),
     "decode unknown keys": bodies(lambda number: b'{"%d": 0}' % number),
-    "decode many keys": lambda number: partial(decoded, b"{%s}" % b",".join(b'"k%d":0' % key for key in range(number))),
+    "decode many keys": lambda number: partial(
+        decoded, b"{%s}" % b",".join(b'"k%d":0' % key for key in range(number))
+    ),
     "decode brackets": lambda number: partial(decoded, b"[" * number * 100),
     "decode digits": lambda number: partial(decoded, b'{"pairs": %s}' % (b"9" * number * 100)),
-    "decode bytes that are no UTF-8": lambda number: partial(decoded, b'{"pairs": "%s' % (b"\xc3\xa9" * number * 100)),
+    "decode bytes that are no UTF-8": lambda number: partial(
+        decoded, b'{"pairs": "%s' % (b"\xc3\xa9" * number * 100)
+    ),
     "pair up": lambda number: partial(to_pairs, [PairBody("a", references=["b", "c"])] * number),
     "count tokens": request,
     "count tokens of many references": partial(request, references=1000),

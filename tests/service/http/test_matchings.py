@@ -5,7 +5,11 @@ from tests.support.http_server import refusal, serving_bundles
 
 PAIRS = [
     {"candidate": "the cat sat.", "reference": "a cat sits.", "context": "it was red"},
-    {"candidate": "a dog ran", "references": ["the dog", "a dog sat"], "context": ["a tree", "is it"]},
+    {
+        "candidate": "a dog ran",
+        "references": ["the dog", "a dog sat"],
+        "context": ["a tree", "is it"],
+    },
     {"candidate": "a dog ran", "reference": "the dog runs"},
     {"candidate": "red house", "reference": "a house", "context": ""},
 ]
@@ -43,4 +47,10 @@ def test_pairs_have_contexts_or_none(contextual, expected):
 
 def test_matches_are_refused_that_cannot_be_shown(contextual):
     assert refusal(contextual.post("/v1/match", json=PAIRS[0])) == (422, "invalid")
-    assert contextual.post("/v1/match", json=PAIRS[2]).json()["candidate"] == ["[CLS]", "a", "dog", "ran", "[SEP]"]
+    assert contextual.post("/v1/match", json=PAIRS[2]).json()["candidate"] == [
+        "[CLS]",
+        "a",
+        "dog",
+        "ran",
+        "[SEP]",
+    ]

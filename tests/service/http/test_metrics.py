@@ -11,7 +11,9 @@ from tests.support.http_server import BODY, JSON, serving
 def samples(client):
     families = text_string_to_metric_families(client.get("/metrics").text)
     return {
-        (sample.name, *sorted(sample.labels.values())): sample.value for family in families for sample in family.samples
+        (sample.name, *sorted(sample.labels.values())): sample.value
+        for family in families
+        for sample in family.samples
     }
 
 
@@ -39,7 +41,10 @@ def test_metrics_count_truncated_texts(models):
     long = "the cat sat on the mat " * 20
     with serving(models) as client:
         before = samples(client)[counter]
-        client.post("/v1/score", json={"pairs": [{"candidate": long, "references": [long, f"a {long}", "a cat"]}] * 3})
+        client.post(
+            "/v1/score",
+            json={"pairs": [{"candidate": long, "references": [long, f"a {long}", "a cat"]}] * 3},
+        )
         client.post("/v1/score", json=BODY)
         client.post("/v1/match", json={"candidate": long, "reference": "a cat"})
         assert samples(client)[counter] == before + 10
@@ -54,8 +59,12 @@ def test_metrics_of_every_batcher(client, idf):
     assert found["bertscore_ready", *labels] == 1
     for name in ("wait", "run"):
         count = found[f"bertscore_batcher_{name}_seconds_count", *labels]
-        assert count == found[f"bertscore_batcher_{name}_seconds_bucket", *sorted([*labels, "+Inf"])]
-        assert count >= found[f"bertscore_batcher_{name}_seconds_bucket", *sorted([*labels, "0.001"])]
+        assert (
+            count == found[f"bertscore_batcher_{name}_seconds_bucket", *sorted([*labels, "+Inf"])]
+        )
+        assert (
+            count >= found[f"bertscore_batcher_{name}_seconds_bucket", *sorted([*labels, "0.001"])]
+        )
         assert (f"bertscore_batcher_{name}_seconds_sum", *labels) in found
     [info] = [sample for sample in found if sample[0] == "bertscore_model_info" and idf in sample]
     assert "CPUExecutionProvider" in info

@@ -12,7 +12,14 @@ from bertscore_onnx.scoring.inputs import collect_pairs
 from bertscore_onnx_service.http.limits import Limits
 from bertscore_onnx_service.http.models import Models
 from tests.support.fake_scorer import GUARD
-from tests.support.http_server import BODY, CPU, IDF_SENTENCES, counted, serving_bundles, with_baseline
+from tests.support.http_server import (
+    BODY,
+    CPU,
+    IDF_SENTENCES,
+    counted,
+    serving_bundles,
+    with_baseline,
+)
 
 TABLES = {"zoo": IDF_SENTENCES, "town": ["a red house", "a blue tree", "the red cat"]}
 COUNTED = {name: counted(sentences) for name, sentences in TABLES.items()}
@@ -20,7 +27,8 @@ PAIR = ["the cat sat"], ["a dog sat on it"]
 
 
 @pytest.mark.parametrize(
-    ("folder", "prefix", "name"), [("lr=0.1", "", "tiny-bert"), ("lr=0.1", "m=", "m"), ("plain", "m=", "m")]
+    ("folder", "prefix", "name"),
+    [("lr=0.1", "", "tiny-bert"), ("lr=0.1", "m=", "m"), ("plain", "m=", "m")],
 )
 def test_a_path_may_hold_an_equals_sign(tiny_bundle, tmp_path, folder, prefix, name):
     path = shutil.copytree(tiny_bundle, tmp_path / folder / "L4")
@@ -88,9 +96,12 @@ class FullBatcher:
 
 
 @pytest.mark.parametrize(
-    ("times", "seconds", "error", "calls"), [(100, 0.005, QueueFullError, 1), (3, 20, InterruptedError, 4)]
+    ("times", "seconds", "error", "calls"),
+    [(100, 0.005, QueueFullError, 1), (3, 20, InterruptedError, 4)],
 )
-def test_a_full_queue_is_waited_for_if_there_is_time(models, monkeypatch, times, seconds, error, calls):
+def test_a_full_queue_is_waited_for_if_there_is_time(
+    models, monkeypatch, times, seconds, error, calls
+):
     model, batcher = models.select(), FullBatcher(times)
 
     async def run():
@@ -111,7 +122,8 @@ def test_norwegian_and_raw_scores_have_the_scorers_signatures(tiny_bundle, tmp_p
         BERTScorer(folder, device="cpu", lang="no", rescale_with_baseline=True) as scorer,
     ):
         signatures = [
-            client.post("/v1/score", json={**BODY, "rescale": lang}).json()["signature"] for lang in ("no", False)
+            client.post("/v1/score", json={**BODY, "rescale": lang}).json()["signature"]
+            for lang in ("no", False)
         ]
         assert signatures == [scorer.hash, scorer.with_rescaling().hash]
         assert signatures[0] != signatures[1]

@@ -22,8 +22,12 @@ def document(client):
 
 def test_it_has_every_route_and_no_other(models, document):
     app = create_app(models, Limits())
-    routes = {(route.path, method.lower()) for route in app.routes for method in route.methods - {"HEAD"}}
-    described = {(path, method) for path, methods in document["paths"].items() for method in methods}
+    routes = {
+        (route.path, method.lower()) for route in app.routes for method in route.methods - {"HEAD"}
+    }
+    described = {
+        (path, method) for path, methods in document["paths"].items() for method in methods
+    }
     assert described == routes
 
 
@@ -44,7 +48,9 @@ def test_every_field_is_described(document):
         for field, description in schema["properties"].items()
     }
     assert len(fields) > 40
-    assert [name for name, schema in (fields | schemas).items() if not schema.get("description")] == []
+    assert [
+        name for name, schema in (fields | schemas).items() if not schema.get("description")
+    ] == []
 
 
 def test_it_names_the_endpoints_that_need_no_key(models, document):
@@ -54,8 +60,12 @@ def test_it_names_the_endpoints_that_need_no_key(models, document):
     assert document["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
     assert document["security"] == [{"key": []}]
     operations = {path: [*methods.values()] for path, methods in document["paths"].items()}
-    assert {path for path, [one] in operations.items() if one.get("security") == []} == {*OPEN_PATHS}
-    assert {path for path, [one] in operations.items() if "401" not in one["responses"]} == {*OPEN_PATHS}
+    assert {path for path, [one] in operations.items() if one.get("security") == []} == {
+        *OPEN_PATHS
+    }
+    assert {path for path, [one] in operations.items() if "401" not in one["responses"]} == {
+        *OPEN_PATHS
+    }
 
 
 def check(document, schema, value):

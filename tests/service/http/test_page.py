@@ -15,7 +15,9 @@ KEY = "correct-horse-battery"
 
 def test_the_page_loads_nothing_from_elsewhere(client):
     response = client.get("/")
-    policy = dict(rule.split(" ", 1) for rule in response.headers["Content-Security-Policy"].split("; "))
+    policy = dict(
+        rule.split(" ", 1) for rule in response.headers["Content-Security-Policy"].split("; ")
+    )
     assert response.headers["Content-Type"] == "text/html; charset=utf-8"
     assert policy["default-src"] == policy["frame-ancestors"] == policy["base-uri"] == "'none'"
     for kind in ("script-src", "style-src"):
@@ -28,7 +30,8 @@ def test_the_page_loads_nothing_from_elsewhere(client):
 def test_every_field_of_the_page_has_a_label(client):
     page = client.get("/").text
     fields, labels = (
-        {*re.findall(rf'<{pattern}="([^"]+)"', page)} for pattern in ("(?:textarea|select|input) id", "label for")
+        {*re.findall(rf'<{pattern}="([^"]+)"', page)}
+        for pattern in ("(?:textarea|select|input) id", "label for")
     )
     assert fields == labels == {"candidate", "reference", "model", "idf", "rescale", "key"}
 
@@ -82,11 +85,15 @@ def test_two_sentences_get_scores_and_matches(client, browser, opened):
     page.write(candidate="the cat sat", reference="a dog sat on it")
     page["reference"].send_keys(Keys.CONTROL, Keys.ENTER)
     page.wait(page["result"].is_displayed)
-    expected = client.post("/v1/match", json={"candidate": "the cat sat", "reference": "a dog sat on it"}).json()
+    expected = client.post(
+        "/v1/match", json={"candidate": "the cat sat", "reference": "a dog sat on it"}
+    ).json()
     for name in ("precision", "recall", "f1"):
         assert with_sign(page[name]) == f"{expected['score'][name]:.3f}"
     assert [cell.text for cell in page.find(".matrix thead th")] == expected["reference"]
-    grounds = {token.value_of_css_property("background-color") for token in page.find(".match span")}
+    grounds = {
+        token.value_of_css_property("background-color") for token in page.find(".match span")
+    }
     assert len(grounds) > 2  # the page's policy allows the shades
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
 
@@ -101,7 +108,9 @@ def test_several_references_and_an_idf_table_are_shown(client, opened):
     page.choose("idf", "zoo")
     page.score()
     texts = ["a dog", "the cat sat on it"]
-    expected = client.post("/v1/match", json={"candidate": "the cat sat", "references": texts, "idf": "zoo"}).json()
+    expected = client.post(
+        "/v1/match", json={"candidate": "the cat sat", "references": texts, "idf": "zoo"}
+    ).json()
     assert "best of 2 references" in page["best"].text
     assert page["best"].text.endswith("number 2, which has the best F1: the cat sat on it")
     assert page["made-with"].text == f"Model: {expected['model']}, layer 2"
@@ -118,8 +127,14 @@ def test_texts_that_are_truncated_or_too_long_are_named(client, opened, monkeypa
     page = opened(client)
     page.write(candidate="the cat sat on the mat " * 6, reference="a dog")
     page.score()
-    assert page["truncated"].text == "A text has more than the model’s 32 tokens: its end does not count."
-    assert page["matches"].text == "The candidate has more than 32 tokens; matches are shown for at most 30."
+    assert (
+        page["truncated"].text
+        == "A text has more than the model’s 32 tokens: its end does not count."
+    )
+    assert (
+        page["matches"].text
+        == "The candidate has more than 32 tokens; matches are shown for at most 30."
+    )
     page.write(candidate="the cat sat")
     page["go"].click()
     page.wait(lambda: not page["truncated"].is_displayed())
@@ -149,7 +164,9 @@ def test_rescaled_scores_fit_a_phone(client, browser, opened, width):
         page.score()
         assert "|rescale:en|" in page["signature"].get_property("textContent")
         for name in ("precision", "recall", "f1"):  # the widest that may come
-            browser.execute_script("document.getElementById(arguments[0]).textContent = '\u22120.888'", name)
+            browser.execute_script(
+                "document.getElementById(arguments[0]).textContent = '\u22120.888'", name
+            )
             assert page[name].get_property("scrollWidth") <= page[name].get_property("clientWidth")
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width
     finally:

@@ -16,29 +16,47 @@ from bertscore_onnx import count_documents
 from tests.support.http_server import BODY, posted, refusal, server_process, wait_until
 from tests.support.raw_http import connected, head, received
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX"),
+]
 
 KEY = "correct-horse-battery"
-LONG = [{"candidate": f"{i} " + "word " * 300, "reference": f"{i} " + "other " * 300} for i in range(4)]
+LONG = [
+    {"candidate": f"{i} " + "word " * 300, "reference": f"{i} " + "other " * 300} for i in range(4)
+]
 
-MANY = [{"candidate": f"{i} " + "word " * 200, "reference": f"{i} " + "other " * 200} for i in range(600)]
+MANY = [
+    {"candidate": f"{i} " + "word " * 200, "reference": f"{i} " + "other " * 200}
+    for i in range(600)
+]
 """They take longer than a server drains."""
 
 
 def num_active(client):
-    return float(re.search(r"^bertscore_active_requests (\S+)", client.get("/metrics").text, re.MULTILINE)[1])
+    return float(
+        re.search(r"^bertscore_active_requests (\S+)", client.get("/metrics").text, re.MULTILINE)[1]
+    )
 
 
 def test_sigterm_finishes_requests_and_refuses_others(minilm_bundle, tmp_path):
     key_file = tmp_path / "keys"
     key_file.write_text(KEY)
-    options = ["--model", str(minilm_bundle), "--api-key-file", str(key_file), "--log-format", "json"]
+    options = [
+        "--model",
+        str(minilm_bundle),
+        "--api-key-file",
+        str(key_file),
+        "--log-format",
+        "json",
+    ]
     body = json.dumps(BODY).encode()
     request = head("application/json", f"Authorization: Bearer {KEY}", length=len(body)) + body
     with server_process(*options) as (process, client, lines):
         client.headers["Authorization"] = f"Bearer {KEY}"
         with ExitStack() as opened:
-            unfinished = opened.enter_context(connected(client, request[:-1]))  # it keeps the server from ending
+            # it keeps the server from ending
+            unfinished = opened.enter_context(connected(client, request[:-1]))
             answers = [opened.enter_context(posted(client, {"pairs": LONG})) for _ in range(3)]
             wait_until(lambda: num_active(client) + sum(map(len, answers)) >= 4)
             process.send_signal(signal.SIGTERM)
@@ -47,7 +65,9 @@ def test_sigterm_finishes_requests_and_refuses_others(minilm_bundle, tmp_path):
             unfinished.sendall(request[-1:])
             assert received(unfinished).startswith(b"HTTP/1.1 200 ")
         assert process.wait(30) == 0
-    assert [(answer.status_code, len(answer.json()["scores"])) for [answer] in answers] == [(200, 4)] * 3
+    assert [(answer.status_code, len(answer.json()["scores"])) for [answer] in answers] == [
+        (200, 4)
+    ] * 3
     messages = [json.loads(line) for line in lines]
     assert [one["status"] for one in messages if one.get("path") == "/v1/score"].count(200) == 4
     assert messages[-1]["message"] == "Stopped."
@@ -55,7 +75,11 @@ def test_sigterm_finishes_requests_and_refuses_others(minilm_bundle, tmp_path):
 
 
 def test_requests_beyond_the_drain_time_are_answered_503(minilm_bundle):
-    with server_process("--model", str(minilm_bundle), "--limits", "drain=2") as (process, client, lines):
+    with server_process("--model", str(minilm_bundle), "--limits", "drain=2") as (
+        process,
+        client,
+        lines,
+    ):
         with posted(client, {"pairs": MANY}) as answers:
             wait_until(lambda: "bertscore_active_requests 1.0" in client.get("/metrics").text)
             process.send_signal(signal.SIGTERM)
@@ -109,10 +133,16 @@ def test_an_idf_table_comes_from_sentences_or_from_counts(minilm_bundle, tmp_pat
     sentences = ["the cat sat", "a dog ran", "the red house"]
     (tmp_path / "sentences.txt").write_text("\n".join(sentences))
     count_documents(sentences, minilm_bundle).save(tmp_path / "counts.json")
-    tables = ["--idf", f"texts={tmp_path / 'sentences.txt'}", "--idf", f"counts={tmp_path / 'counts.json'}"]
+    tables = [
+        "--idf",
+        f"texts={tmp_path / 'sentences.txt'}",
+        "--idf",
+        f"counts={tmp_path / 'counts.json'}",
+    ]
     with server_process("--model", str(minilm_bundle), *tables) as (_, client, _):
         texts, counts, none = (
-            client.post("/v1/score", json={**BODY, "idf": idf}).json() for idf in ("texts", "counts", None)
+            client.post("/v1/score", json={**BODY, "idf": idf}).json()
+            for idf in ("texts", "counts", None)
         )
     assert counts == texts
     assert counts["scores"] != none["scores"]
@@ -123,8 +153,19 @@ def test_an_idf_table_comes_from_sentences_or_from_counts(minilm_bundle, tmp_pat
 def test_a_server_that_is_loading_stops_at_once(minilm_bundle, tmp_path, number):
     pipe = tmp_path / "sentences"
     os.mkfifo(pipe)
-    command = [sys.executable, "-m", "bertscore_onnx", "serve", "--model", str(minilm_bundle), "--port", "0"]
-    with subprocess.Popen([*command, "--idf", f"news={pipe}"], stderr=subprocess.PIPE, text=True) as process:
+    command = [
+        sys.executable,
+        "-m",
+        "bertscore_onnx",
+        "serve",
+        "--model",
+        str(minilm_bundle),
+        "--port",
+        "0",
+    ]
+    with subprocess.Popen(
+        [*command, "--idf", f"news={pipe}"], stderr=subprocess.PIPE, text=True
+    ) as process:
         with pipe.open("w"):  # the server has opened it
             process.send_signal(number)
             assert process.wait(30) == 0

@@ -48,4 +48,7 @@ def test_control_characters_of_a_message_are_escaped():
     )
     first, *traceback = TextLines("%(levelname)s %(message)s").format(record).split("\n")
     assert first == r"INFO Serving news \x1b[31m2026 INFO all is well"
-    assert (traceback[0], traceback[-1]) == ("Traceback (most recent call last):", r"ValueError: a\x1b[2Jb")
+    assert (traceback[0], traceback[-1]) == (
+        "Traceback (most recent call last):",
+        r"ValueError: a\x1b[2Jb",
+    )

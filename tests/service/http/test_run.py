@@ -58,14 +58,18 @@ def test_a_name_is_looked_up_and_a_taken_address_is_refused(name):
     with listen(name, 0) as listener:
         address, port = listener.getsockname()[:2]
         assert address in ("127.0.0.1", "::1")
-        assert listener.proto == socket.IPPROTO_TCP  # asyncio checks it before it turns Nagle's algorithm off
+        # asyncio checks it before it turns Nagle's algorithm off
+        assert listener.proto == socket.IPPROTO_TCP
         with pytest.raises(InputError, match="--host and --port"):
             listen(address, port)
 
 
 def test_a_body_in_tiny_chunks_is_read(client):
     chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in BODY.ljust(20_000)) + b"0\r\n\r\n"
-    sent = head("application/json", "Transfer-Encoding: chunked", "Connection: close", length=None) + chunks
+    sent = (
+        head("application/json", "Transfer-Encoding: chunked", "Connection: close", length=None)
+        + chunks
+    )
     assert answer_of(client, sent).startswith(b"HTTP/1.1 200 ")
 
 
@@ -79,7 +83,9 @@ def test_an_upload_that_was_refused_is_ended(client, monkeypatch):
 def test_idle_connections_are_closed_for_new_ones(models):
     with serving(models, max_files=100) as client, ExitStack() as opened:
         idle = [opened.enter_context(connected(client)) for _ in range(60)]
-        answer = answer_of(client, b"GET /health/live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        answer = answer_of(
+            client, b"GET /health/live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        )
         assert answer.startswith(b"HTTP/1.1 200 ")
         assert received(idle[0]) == b""
 
@@ -88,7 +94,10 @@ def test_malformed_http_is_logged_and_counted(models, caplog):
     caplog.set_level(logging.INFO)
     with serving(models) as client:
         assert answer_of(client, b"\x16\x03\x01\r\n\r\n").startswith(b"HTTP/1.1 400 ")
-        assert 'bertscore_failures_total{endpoint="other",reason="malformed_http"} 1.0' in client.get("/metrics").text
+        assert (
+            'bertscore_failures_total{endpoint="other",reason="malformed_http"} 1.0'
+            in client.get("/metrics").text
+        )
     assert any("reason=malformed_http" in record.getMessage() for record in caplog.records)
 
 
@@ -96,7 +105,9 @@ def test_a_body_that_turns_into_nonsense_ends_its_request(models, caplog):
     caplog.set_level(logging.INFO)
     chunks = b"1\r\n{\r\nnonsense\r\n"
     with serving(models) as client:
-        answer = answer_of(client, head("application/json", "Transfer-Encoding: chunked", length=None) + chunks)
+        answer = answer_of(
+            client, head("application/json", "Transfer-Encoding: chunked", length=None) + chunks
+        )
         assert answer.startswith(b"HTTP/1.1 400 ")
         wait_until(lambda: not client.app.state.admission.active)
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]

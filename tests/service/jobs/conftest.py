@@ -14,11 +14,14 @@ from tests.support.programs import require_java
 from tests.support.scores import WORDS
 
 QUIET_RAY = [
-    pytest.mark.filterwarnings(f"ignore::{name}") for name in ("DeprecationWarning", "FutureWarning", "ResourceWarning")
+    pytest.mark.filterwarnings(f"ignore::{name}")
+    for name in ("DeprecationWarning", "FutureWarning", "ResourceWarning")
 ]
 """For warnings of Ray about itself."""
 
-QUIET_SPARK = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
+QUIET_SPARK = pytest.mark.filterwarnings(
+    "ignore:PySpark does not yet fully support pandas:FutureWarning"
+)
 
 
 @pytest.fixture(scope="session")
@@ -40,7 +43,9 @@ def spark(tmp_path_factory):
     }
     builder = SparkSession.builder.master("local[2,4]")
     for name, value in settings.items():
-        builder = builder.config(name, str(value).lower() if isinstance(value, bool) else str(value))
+        builder = builder.config(
+            name, str(value).lower() if isinstance(value, bool) else str(value)
+        )
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     yield session
@@ -63,7 +68,11 @@ def cluster():
         logging_level=logging.ERROR,
         object_store_memory=200_000_000,
         runtime_env={
-            "env_vars": {"PYTHONPATH": os.pathsep.join(["export", "models", os.environ.get("PYTHONPATH", "")])}
+            "env_vars": {
+                "PYTHONPATH": os.pathsep.join(
+                    ["export", "models", os.environ.get("PYTHONPATH", "")]
+                )
+            }
         },
     )
     ray.data.DataContext.get_current().enable_progress_bars = False
@@ -78,7 +87,9 @@ def processes_of(name):
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             command = (folder / "cmdline").read_bytes()
-            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            parents[int(folder.name)] = int(
+                (folder / "stat").read_text().rpartition(")")[2].split()[1]
+            )
         except OSError:
             continue
         if command.startswith(name):
@@ -96,7 +107,10 @@ WORD = WORDS.split()
 
 
 def texts(number, seed):
-    return [" ".join(WORD[(seed + row * step) % len(WORD)] for step in range(1, 3 + row % 5)) for row in range(number)]
+    return [
+        " ".join(WORD[(seed + row * step) % len(WORD)] for step in range(1, 3 + row % 5))
+        for row in range(number)
+    ]
 
 
 @pytest.fixture
@@ -106,7 +120,12 @@ def write_pairs(tmp_path):
     def write(name, number, **others):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
-        table = {"id": range(number), "candidate": texts(number, 1), "reference": texts(number, 2), **others}
+        table = {
+            "id": range(number),
+            "candidate": texts(number, 1),
+            "reference": texts(number, 2),
+            **others,
+        }
         pq.write_table(pa.table({key: pa.array(values) for key, values in table.items()}), path)
         return path
 
@@ -127,7 +146,9 @@ def score(tiny_bundle, tmp_path):
 @pytest.fixture
 def read_scores():
     def read(folder):
-        return pa.concat_tables(pq.read_table(part) for part in sorted(folder.glob("part-*.parquet")))
+        return pa.concat_tables(
+            pq.read_table(part) for part in sorted(folder.glob("part-*.parquet"))
+        )
 
     return read
 

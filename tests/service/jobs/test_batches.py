@@ -22,7 +22,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:.* longer than .* tokens and tru
 
 @pytest.fixture(scope="module")
 def table():
-    return pyarrow.table({"id": range(len(CANDIDATES)), "candidate": CANDIDATES, "reference": SEVERAL})
+    return pyarrow.table(
+        {"id": range(len(CANDIDATES)), "candidate": CANDIDATES, "reference": SEVERAL}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +52,10 @@ def test_a_batch_comes_back_in_its_form_with_its_scores(tiny_bundle, table, expe
     batch = FORMS[form](table)
     scored = ScoreBatch(tiny_bundle)(batch)
     assert type(scored) is type(batch)
-    assert list(scored.schema.names if hasattr(scored, "schema") else scored) == [*table.column_names, *NEW]
+    assert list(scored.schema.names if hasattr(scored, "schema") else scored) == [
+        *table.column_names,
+        *NEW,
+    ]
     assert np.asarray(scored["id"]).tolist() == list(range(len(CANDIDATES)))
     assert columns_of(scored) == expected
 
@@ -68,21 +73,34 @@ STRING, LARGE, VIEW = pyarrow.string(), pyarrow.large_string(), pyarrow.string_v
 )
 def test_texts_may_be_of_any_arrow_type(tiny_bundle, expected, of_candidates, of_references):
     columns = pyarrow.array(CANDIDATES, of_candidates), pyarrow.array(SEVERAL, of_references)
-    assert columns_of(ScoreBatch(tiny_bundle)(pyarrow.table(columns, ["candidate", "reference"]))) == expected
+    assert (
+        columns_of(ScoreBatch(tiny_bundle)(pyarrow.table(columns, ["candidate", "reference"])))
+        == expected
+    )
 
 
 def test_a_reference_may_be_one_text(tiny_bundle):
     with BERTScorer(tiny_bundle) as scorer:
         expected = scorer.score(CANDIDATES, REFERENCES)
-    scored = ScoreBatch(tiny_bundle, "mt", "ref")({"mt": np.array(CANDIDATES), "ref": np.array(REFERENCES)})
+    scored = ScoreBatch(tiny_bundle, "mt", "ref")(
+        {"mt": np.array(CANDIDATES), "ref": np.array(REFERENCES)}
+    )
     assert scored["f1"].tobytes() == expected.F.tobytes()
 
 
 def test_arrow_metadata_gains_the_signature(tiny_bundle, table):
-    scored = ScoreBatch(tiny_bundle, rescale_with_baseline=False)(table.replace_schema_metadata({"made": "by hand"}))
+    scored = ScoreBatch(tiny_bundle, rescale_with_baseline=False)(
+        table.replace_schema_metadata({"made": "by hand"})
+    )
     with BERTScorer(tiny_bundle) as scorer:
-        assert scored.schema.metadata == {b"made": b"by hand", b"bertscore_onnx.signature": scorer.hash.encode()}
-    assert [scored.schema.field(name).type for name in NEW] == [*[pyarrow.float32()] * 3, pyarrow.int64()]
+        assert scored.schema.metadata == {
+            b"made": b"by hand",
+            b"bertscore_onnx.signature": scorer.hash.encode(),
+        }
+    assert [scored.schema.field(name).type for name in NEW] == [
+        *[pyarrow.float32()] * 3,
+        pyarrow.int64(),
+    ]
 
 
 def test_scores_have_the_same_bits_however_rows_are_cut(tiny_bundle, table):
@@ -101,14 +119,21 @@ def test_scores_have_the_same_bits_however_rows_are_cut(tiny_bundle, table):
 @pytest.mark.parametrize("form", ["table", "record batch", "lists", "frame"])
 def test_a_batch_without_rows_gets_the_columns(tiny_bundle, table, form):
     nothing = table.slice(0, 0)
-    batch = pyarrow.RecordBatch.from_pylist([], nothing.schema) if form == "record batch" else FORMS[form](nothing)
+    batch = (
+        pyarrow.RecordBatch.from_pylist([], nothing.schema)
+        if form == "record batch"
+        else FORMS[form](nothing)
+    )
     score = ScoreBatch(tiny_bundle)
     assert columns_of(score(batch)) == [[], [], [], []]
     assert list(score.stream([])) == []
 
 
 def test_a_stream_gives_the_batches_before_the_wrong_one(tiny_bundle):
-    batches = [{"candidate": ["a"] * n, "reference": ["a"] * (n - 1) + [last]} for n, last in [(2, "a"), (3, None)]]
+    batches = [
+        {"candidate": ["a"] * n, "reference": ["a"] * (n - 1) + [last]}
+        for n, last in [(2, "a"), (3, None)]
+    ]
     stream = ScoreBatch(tiny_bundle).stream(batches, "partition 3")
     assert next(stream)["f1"].tolist() == pytest.approx([1, 1])
     with pytest.raises(InputError, match=r"^partition 3, row 4: .*'reference'"):
@@ -126,12 +151,20 @@ def test_settings_are_checked_before_anything_is_loaded(table):
 def test_settings_are_those_of_a_scorer(tiny_bundle, table):
     references = [text for texts in SEVERAL for text in texts]
     counts = count_documents(SEVERAL, tiny_bundle, max_length=6)
-    for idf, expected_idf in ((counts, True), (dict.fromkeys(range(30), 0.5), dict.fromkeys(range(30), 0.5))):
+    for idf, expected_idf in (
+        (counts, True),
+        (dict.fromkeys(range(30), 0.5), dict.fromkeys(range(30), 0.5)),
+    ):
         with BERTScorer(tiny_bundle, idf=expected_idf, max_length=6) as scorer:
             expected = scorer.score(CANDIDATES, SEVERAL).F
-        assert np.array(ScoreBatch(tiny_bundle, idf=idf, max_length=6)(table)["f1"]).tobytes() == expected.tobytes()
+        assert (
+            np.array(ScoreBatch(tiny_bundle, idf=idf, max_length=6)(table)["f1"]).tobytes()
+            == expected.tobytes()
+        )
     from_sentences = ScoreBatch(tiny_bundle, idf=True, idf_sents=iter(references), max_length=6)
-    assert from_sentences(table)["f1"].equals(ScoreBatch(tiny_bundle, idf=counts, max_length=6)(table)["f1"])
+    assert from_sentences(table)["f1"].equals(
+        ScoreBatch(tiny_bundle, idf=counts, max_length=6)(table)["f1"]
+    )
 
 
 def test_copies_are_equal_and_as_small_as_their_settings(tiny_bundle, table):
@@ -156,7 +189,11 @@ def test_a_process_loads_one_scorer_for_all_copies(tiny_bundle, table, monkeypat
 
     monkeypatch.setattr("bertscore_onnx.functional.BERTScorer", Counted)
     score = ScoreBatch(str(tiny_bundle), max_length=9)
-    for one in (score, pickle.loads(pickle.dumps(score)), ScoreBatch(tiny_bundle, "candidate", max_length=9)):
+    for one in (
+        score,
+        pickle.loads(pickle.dumps(score)),
+        ScoreBatch(tiny_bundle, "candidate", max_length=9),
+    ):
         one(table)
     assert len(loaded) == 1
 
@@ -175,14 +212,22 @@ print(ScoreBatch(sys.argv[1])({"candidate": ["a cat"], "reference": ["a cat"]})[
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_rows_of_batches_add_up_to_the_counts_of_the_whole(tiny_bundle, size):
     count = pickle.loads(pickle.dumps(CountBatch(tiny_bundle, "ref")))
-    tables = [count({"ref": SEVERAL[start : start + size]}) for start in range(0, len(SEVERAL), size)]
-    rows = pyarrow.concat_tables(tables).group_by(["token", "tokenization"]).aggregate([("documents", "sum")])
+    tables = [
+        count({"ref": SEVERAL[start : start + size]}) for start in range(0, len(SEVERAL), size)
+    ]
+    rows = (
+        pyarrow.concat_tables(tables)
+        .group_by(["token", "tokenization"])
+        .aggregate([("documents", "sum")])
+    )
     rows = rows.rename_columns({"documents_sum": "documents"})
     assert DocumentCounts.from_arrow(rows) == count_documents(SEVERAL, tiny_bundle)
 
 
 def test_a_batch_without_rows_counts_no_documents(tiny_bundle):
-    counts = CountBatch(tiny_bundle).count(pyarrow.table({"reference": pyarrow.array([], pyarrow.string())}))
+    counts = CountBatch(tiny_bundle).count(
+        pyarrow.table({"reference": pyarrow.array([], pyarrow.string())})
+    )
     assert (counts.num_documents, len(counts.tokens)) == (0, 0)
     one = CountBatch(tiny_bundle).count({"reference": ["the cat"]})
     assert counts + one == one == count_documents(["the cat"], tiny_bundle)
@@ -191,7 +236,11 @@ def test_a_batch_without_rows_counts_no_documents(tiny_bundle):
 def test_the_maximum_length_is_a_setting(tiny_bundle):
     texts = ["the cat sat on the mat. a dog ran"]
     cut = CountBatch(tiny_bundle, max_length=4).count({"reference": texts})
-    assert cut == count_documents(texts, tiny_bundle, max_length=4) != count_documents(texts, tiny_bundle)
+    assert (
+        cut
+        == count_documents(texts, tiny_bundle, max_length=4)
+        != count_documents(texts, tiny_bundle)
+    )
 
 
 def test_a_row_that_holds_no_text_is_named_or_left_out(tiny_bundle):
@@ -220,14 +269,21 @@ def test_a_column_of_contexts_counts_and_is_in_the_signature(tiny_bundle):
     with BERTScorer(tiny_bundle, matching="doc-bert-score") as scorer:
         expected = scorer.score(CANDIDATES, SEVERAL, contexts=CONTEXTS)
         framed = scorer.score_frame(batch, context="before")
-    score = pickle.loads(pickle.dumps(ScoreBatch(tiny_bundle, context="before", matching="doc-bert-score")))
-    assert score == ScoreBatch(tiny_bundle, context="before", matching=Matching.parse("doc-bert-score"))
+    score = pickle.loads(
+        pickle.dumps(ScoreBatch(tiny_bundle, context="before", matching="doc-bert-score"))
+    )
+    assert score == ScoreBatch(
+        tiny_bundle, context="before", matching=Matching.parse("doc-bert-score")
+    )
     assert score != ScoreBatch(tiny_bundle, matching="doc-bert-score")
     scored = score(batch)
-    assert score.signature == replace(expected.signature, references=None)  # only the rows have their number
+    # only the rows have their number
+    assert score.signature == replace(expected.signature, references=None)
     for found in (scored, framed):
         assert found["f1"].tolist() == expected.F.tolist()
-    nulls = ScoreBatch(tiny_bundle, context="before", errors="null")({**batch, "before": ["it", None, 3]})
+    nulls = ScoreBatch(tiny_bundle, context="before", errors="null")(
+        {**batch, "before": ["it", None, 3]}
+    )
     assert [value is None for value in nulls["f1"]] == [False, False, True]
     assert "'before' holds a number" in nulls["error"][2]
     with pytest.raises(InputError, match="'beforehand'"):

@@ -12,15 +12,29 @@ on_each_engine = pytest.mark.parametrize("engine", ENGINES, indirect=True)
 
 # The rows of a dataset or a frame, in this process and on an engine.
 
-CANDIDATES, REFERENCES = texts(40, 1), [[one, other] for one, other in zip(texts(40, 2), texts(40, 3), strict=True)]
-WRONG_REFERENCES = [*REFERENCES[:3], [], REFERENCES[4], [None], REFERENCES[6], None, *REFERENCES[8:]]
+CANDIDATES, REFERENCES = (
+    texts(40, 1),
+    [[one, other] for one, other in zip(texts(40, 2), texts(40, 3), strict=True)],
+)
+WRONG_REFERENCES = [
+    *REFERENCES[:3],
+    [],
+    REFERENCES[4],
+    [None],
+    REFERENCES[6],
+    None,
+    *REFERENCES[8:],
+]
 SETTINGS_AND_COLUMNS = {
     "contexts": (
         {"context": "before", "matching": "doc-bert-score"},
         {"before": [[f"it is {number % 3}", "red"] for number in range(40)]},
     ),
     "idf of all rows": ({"idf": True}, {}),
-    "idf of sentences": ({"idf": True, "idf_sents": ["the cat sat", "a dog ran", "a red house"]}, {}),
+    "idf of sentences": (
+        {"idf": True, "idf_sents": ["the cat sat", "a dog ran", "a red house"]},
+        {},
+    ),
     "truncated texts": ({"names": ("p", "r", "f", "cut"), "max_length": 5}, {}),
     "wrong rows": (
         {"names": ("p", "r", "f", "cut"), "max_length": 5, "errors": "null"},
@@ -34,7 +48,9 @@ def scored_rows(request, engine):
     def on_ray(table, bundle, **settings):
         import ray
 
-        return score_dataset(ray.data.from_arrow([table.slice(0, 7), table.slice(7)]), bundle, **settings).take_all()
+        return score_dataset(
+            ray.data.from_arrow([table.slice(0, 7), table.slice(7)]), bundle, **settings
+        ).take_all()
 
     def on_spark(table, bundle, **settings):
         frame = request.getfixturevalue("spark").createDataFrame(table)
@@ -54,7 +70,12 @@ def test_rows_are_those_of_a_batch_of_one_machine(scored_rows, tiny_bundle, case
     if "cut" in expected.column_names:
         assert {False, True} <= set(expected["cut"].to_pylist())
     if "error" in expected.column_names:
-        assert [row for row, reason in enumerate(expected["error"].to_pylist()) if reason] == [3, 5, 7, 39]
+        assert [row for row, reason in enumerate(expected["error"].to_pylist()) if reason] == [
+            3,
+            5,
+            7,
+            39,
+        ]
     rows = scored_rows(table, tiny_bundle, **settings)
     assert [list(row) for row in rows] == [expected.column_names] * 40
     assert rows == expected.to_pylist()

@@ -33,13 +33,25 @@ def scored(score, read_scores, tmp_path):
 def test_scores_are_those_of_a_scorer_beside_the_columns(scored, write_pairs, scorer):
     rows = scored(write_pairs("pairs.parquet", 100), part_rows=30)
     expected = scorer.score(rows["candidate"], rows["reference"])
-    assert list(rows) == ["id", "candidate", "reference", "precision", "recall", "f1", "best_reference"]
+    assert list(rows) == [
+        "id",
+        "candidate",
+        "reference",
+        "precision",
+        "recall",
+        "f1",
+        "best_reference",
+    ]
     assert rows["id"] == list(range(100))
-    assert [rows["precision"], rows["recall"], rows["f1"]] == [values.tolist() for values in expected]
+    assert [rows["precision"], rows["recall"], rows["f1"]] == [
+        values.tolist() for values in expected
+    ]
     assert rows["best_reference"] == [0] * 100
 
 
-def test_the_result_and_the_manifest_describe_the_job(score, write_pairs, read_scores, scorer, tmp_path):
+def test_the_result_and_the_manifest_describe_the_job(
+    score, write_pairs, read_scores, scorer, tmp_path
+):
     inputs = [write_pairs("a.parquet", 70), write_pairs("b.parquet", 7)]
     result = score(inputs, part_rows=30)
     assert (result.rows, result.failures, result.parts, result.parts_before) == (77, 0, 4, 0)
@@ -47,7 +59,9 @@ def test_the_result_and_the_manifest_describe_the_job(score, write_pairs, read_s
     f1 = read_scores(tmp_path / "scores")["f1"].to_pylist()
     assert result.f1 == pytest.approx(math.fsum(f1) / 77, rel=1e-15)
     parts = sorted((tmp_path / "scores").glob("*.parquet"))
-    assert {pq.read_schema(part).metadata[b"bertscore_onnx.signature"].decode() for part in parts} == {scorer.hash}
+    assert {
+        pq.read_schema(part).metadata[b"bertscore_onnx.signature"].decode() for part in parts
+    } == {scorer.hash}
     names = ["part-00000-00000", "part-00000-00001", "part-00000-00002", "part-00001-00000"]
     sizes = [(f"{name}.parquet", rows) for name, rows in zip(names, [30, 30, 10, 7], strict=True)]
     assert [(part.name, pq.read_metadata(part).num_rows) for part in parts] == sizes
@@ -70,7 +84,13 @@ def test_parts_may_span_row_groups_and_keep_the_named_columns(scored, write_pair
 def test_json_fields_have_the_type_of_all_their_values(score, write, tmp_path):
     lines = [
         {"candidate": "it", "reference": "a", "score": 1, "meta": {"lp": "de-en"}},
-        {"candidate": "it", "reference": ["a", "it"], "score": 0.5, "meta": {"year": 16}, "late": True},
+        {
+            "candidate": "it",
+            "reference": ["a", "it"],
+            "score": 0.5,
+            "meta": {"year": 16},
+            "late": True,
+        },
     ]
     score(write("pairs.jsonl", "\n".join(map(json.dumps, lines))), part_rows=1)
     tables = [pq.read_table(part) for part in sorted((tmp_path / "scores").glob("part-*"))]
@@ -78,15 +98,23 @@ def test_json_fields_have_the_type_of_all_their_values(score, write, tmp_path):
     rows = pa.concat_tables(tables).to_pylist()
     assert rows[0]["reference"] == ["a"]
     assert [row["score"] for row in rows] == [1.0, 0.5]
-    assert [row["meta"] for row in rows] == [{"lp": "de-en", "year": None}, {"lp": None, "year": 16}]
+    assert [row["meta"] for row in rows] == [
+        {"lp": "de-en", "year": None},
+        {"lp": None, "year": 16},
+    ]
     assert [row["late"] for row in rows] == [None, True]
     assert rows[1]["best_reference"] == 1
 
 
 def test_json_fields_of_several_types_are_refused(score, write):
-    lines = [{"candidate": "it", "reference": "a", "id": 1}, {"candidate": "it", "reference": "a", "id": "x"}]
+    lines = [
+        {"candidate": "it", "reference": "a", "id": 1},
+        {"candidate": "it", "reference": "a", "id": "x"},
+    ]
     path = write("pairs.jsonl", "\n".join(map(json.dumps, lines)))
-    with pytest.raises(InputError, match=r"all values of 'id': they are int64 and string\. Name the columns"):
+    with pytest.raises(
+        InputError, match=r"all values of 'id': they are int64 and string\. Name the columns"
+    ):
         score(path)
     assert score(path, columns=["candidate"]).rows == 2
 
@@ -108,14 +136,20 @@ def test_json_fields_of_several_types_are_refused(score, write):
 def test_the_types_that_parquet_cannot_join_are_named(score, write, values, words):
     lines = [{"candidate": "it", "reference": "a", "more": value} for value in values]
     path = write("pairs.jsonl", "\n".join(map(json.dumps, lines)))
-    with pytest.raises(InputError, match=f"pairs.jsonl: Parquet has no type for all values of 'more': .*{words}"):
+    with pytest.raises(
+        InputError, match=f"pairs.jsonl: Parquet has no type for all values of 'more': .*{words}"
+    ):
         score(path)
 
 
 def test_whole_numbers_that_another_batch_makes_inexact_are_named(score, write):
-    lines = [{"candidate": "it", "reference": "a", "more": value} for value in [2**53 + 1] * 256 + [0.5]]
+    lines = [
+        {"candidate": "it", "reference": "a", "more": value} for value in [2**53 + 1] * 256 + [0.5]
+    ]
     path = write("pairs.jsonl", "\n".join(map(json.dumps, lines)))
-    with pytest.raises(InputError, match=r"'more' are not all of the type double: whole numbers above 2\*\*53"):
+    with pytest.raises(
+        InputError, match=r"'more' are not all of the type double: whole numbers above 2\*\*53"
+    ):
         score(path, part_rows=1000)
 
 
@@ -142,14 +176,24 @@ def test_missing_remote_and_repeated_inputs_are_refused(score, write_pairs, tmp_
 
 
 def test_a_row_that_cannot_be_scored_is_named_by_file_and_row(score, write_pairs, tmp_path):
-    good, bad = write_pairs("good.parquet", 50), write_pairs("bad.parquet", 50, candidate=["it"] * 44 + [None] * 6)
+    good, bad = (
+        write_pairs("good.parquet", 50),
+        write_pairs("bad.parquet", 50, candidate=["it"] * 44 + [None] * 6),
+    )
     with pytest.raises(InputError, match=r"bad.parquet, row 45: .*'candidate'"):
         score([good, bad], part_rows=20)
-    files = sorted(file.stem for file in (tmp_path / "scores").iterdir() if file.name != "_manifest.json")
-    assert files == [*(f"part-00000-0000{part}" for part in range(3)), *(f"part-00001-0000{part}" for part in range(2))]
+    files = sorted(
+        file.stem for file in (tmp_path / "scores").iterdir() if file.name != "_manifest.json"
+    )
+    assert files == [
+        *(f"part-00000-0000{part}" for part in range(3)),
+        *(f"part-00001-0000{part}" for part in range(2)),
+    ]
 
 
-def test_rows_without_scores_have_nulls_and_a_reason(score, write_pairs, read_scores, tmp_path, scorer):
+def test_rows_without_scores_have_nulls_and_a_reason(
+    score, write_pairs, read_scores, tmp_path, scorer
+):
     path = write_pairs("pairs.parquet", 5, reference=[["a"], [], ["it", None], None, ["it", "a"]])
     result = score(path, errors="null")
     rows = read_scores(tmp_path / "scores").to_pydict()
@@ -162,56 +206,89 @@ def test_rows_without_scores_have_nulls_and_a_reason(score, write_pairs, read_sc
 
 @pytest.mark.parametrize("has_list", [False, True])
 def test_values_that_are_no_texts_are_kept_beside_their_reason(scored, write, has_list):
-    values = [3, 12345678901234567890123, True, {"en": "é"}, None, "it", ["a", 4, None]][: 7 if has_list else 6]
+    values = [3, 12345678901234567890123, True, {"en": "é"}, None, "it", ["a", 4, None]][
+        : 7 if has_list else 6
+    ]
     rows = [{"candidate": "it", "reference": value} for value in values]
     path = write("pairs.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows))
     read = scored(path, errors="null")
     texts = ["3", "12345678901234567890123", "true", '{"en": "é"}', None, "it"]
     lists = [[text] if text else None for text in texts]
     assert read["reference"] == ([*lists, ["a", "4", None]] if has_list else texts)
-    assert [reason is None for reason in read["error"]] == [text == "it" for text in [*texts, None][: len(rows)]]
+    assert [reason is None for reason in read["error"]] == [
+        text == "it" for text in [*texts, None][: len(rows)]
+    ]
 
 
 def test_a_part_in_which_nothing_can_be_scored_has_no_mean(score, write_pairs):
-    result = score(write_pairs("pairs.parquet", 2, candidate=pa.array([None, None], pa.string())), errors="null")
+    result = score(
+        write_pairs("pairs.parquet", 2, candidate=pa.array([None, None], pa.string())),
+        errors="null",
+    )
     assert (result.failures, result.precision, result.recall, result.f1) == (2, None, None, None)
 
 
 def csv_of(*rows):
-    return b"".join(row + b"\n" for row in (b"id,candidate,reference", b"1,the cat,a cat", *rows, b"2,a dog,the dog"))
+    return b"".join(
+        row + b"\n"
+        for row in (b"id,candidate,reference", b"1,the cat,a cat", *rows, b"2,a dog,the dog")
+    )
 
 
 def jsonl_of(*rows):
     first, last = (
-        b'{"id": %d, "candidate": "the cat", "reference": "%s"}' % row for row in ((1, b"a cat"), (2, b"the dog"))
+        b'{"id": %d, "candidate": "the cat", "reference": "%s"}' % row
+        for row in ((1, b"a cat"), (2, b"the dog"))
     )
     return b"".join(row + b"\n" for row in (first, *rows, last))
 
 
 FAULTY = {
     "few fields": ("csv", csv_of(b"the cat"), ["there is 1 field"]),
-    "many fields": ("csv", csv_of(b"3,a,b,c", b"3,a,b,c,d"), ["there are 4 fields", "there are 5 fields"]),
+    "many fields": (
+        "csv",
+        csv_of(b"3,a,b,c", b"3,a,b,c,d"),
+        ["there are 4 fields", "there are 5 fields"],
+    ),
     "blank lines": ("csv", csv_of(b"", b"") + b"\n", ["is blank"] * 2),
     "a character after a quote": ("csv", csv_of(b'3,"a"b,c'), ["a character follows"]),
     "CSV that is not UTF-8": ("csv", csv_of(b"3,caf\xe9,a", b'3,"a\n\xff",b'), ["0xE9", "0xFF"]),
     "TSV that is not UTF-8": ("tsv", csv_of(b"3,caf\xe9,a").replace(b",", b"\t"), ["0xE9"]),
-    "half a surrogate": ("jsonl", jsonl_of(b'{"id": 3, "candidate": "\\ud83d", "reference": "a"}'), ["half of a pair"]),
-    "no JSON": ("jsonl", jsonl_of(b"{", b"the cat", b"[1]", b"NaN"), ["no JSON", "no JSON", "JSON object", "NaN"]),
+    "half a surrogate": (
+        "jsonl",
+        jsonl_of(b'{"id": 3, "candidate": "\\ud83d", "reference": "a"}'),
+        ["half of a pair"],
+    ),
+    "no JSON": (
+        "jsonl",
+        jsonl_of(b"{", b"the cat", b"[1]", b"NaN"),
+        ["no JSON", "no JSON", "JSON object", "NaN"],
+    ),
     "a key twice": ("jsonl", jsonl_of(b'{"id": 3, "id": 4}'), ["occurs 2 times"]),
-    "JSON that is not UTF-8": ("jsonl", jsonl_of(b'{"candidate": "caf\xe9", "reference": "a"}'), ["0xE9"]),
+    "JSON that is not UTF-8": (
+        "jsonl",
+        jsonl_of(b'{"candidate": "caf\xe9", "reference": "a"}'),
+        ["0xE9"],
+    ),
     "no faultless row": ("jsonl", b"{\n{\n", ["no JSON"] * 2),
 }
 
 
 @pytest.mark.parametrize(("suffix", "content", "reasons"), FAULTY.values(), ids=FAULTY)
-def test_a_row_that_cannot_be_read_gets_nulls_and_the_reason(score, read_scores, tmp_path, suffix, content, reasons):
+def test_a_row_that_cannot_be_read_gets_nulls_and_the_reason(
+    score, read_scores, tmp_path, suffix, content, reasons
+):
     path = tmp_path / f"pairs.{suffix}"
     path.write_bytes(content)
     result = score(path, errors="null", idf=b"cat" in content)
     assert result.failures == len(reasons)
     rows = read_scores(tmp_path / "scores").to_pylist()
     failed = [row for row in rows if row["error"]]
-    assert [row["f1"] for row in failed] == [row["candidate"] for row in failed] == [None] * len(reasons)
+    assert (
+        [row["f1"] for row in failed]
+        == [row["candidate"] for row in failed]
+        == [None] * len(reasons)
+    )
     for row, reason in zip(failed, reasons, strict=True):
         assert reason in row["error"]
     scored = [row for row in rows if not row["error"]]
@@ -233,7 +310,9 @@ def test_a_fault_of_no_single_row_ends_the_job(score, tmp_path, content):
         score(path, errors="null")
 
 
-def test_a_text_of_parquet_that_is_not_utf8_gets_the_reason(score, write_pairs, read_scores, tmp_path):
+def test_a_text_of_parquet_that_is_not_utf8_gets_the_reason(
+    score, write_pairs, read_scores, tmp_path
+):
     damaged = pa.array([b"the cat", b"caf\xe9", b"a dog"]).view(pa.string())
     path = write_pairs("pairs.parquet", 3, candidate=damaged)
     assert score(path, errors="null", columns=["id"]).failures == 1
@@ -263,7 +342,9 @@ def test_wrong_columns_are_refused_before_anything_is_scored(score, write_pairs,
 def test_a_damaged_file_is_named(score, write_pairs, tmp_path, damage):
     good, bad = write_pairs("good.parquet", 3), write_pairs("bad.parquet", 2000)
     content = bad.read_bytes()
-    bad.write_bytes(content[:-20] if damage == "truncated" else content[:4] + bytes(1996) + content[2000:])
+    bad.write_bytes(
+        content[:-20] if damage == "truncated" else content[:4] + bytes(1996) + content[2000:]
+    )
     with pytest.raises(InputError, match=r"bad.parquet .*Parquet"):
         score([good, bad])
     assert damage == "overwritten" or not (tmp_path / "scores").exists()
@@ -274,13 +355,20 @@ def test_truncated_texts_are_counted_without_a_column_of_them(score, write_pairs
     path = write_pairs("pairs.parquet", 3, candidate=["it", "the cat " * 50, "a"])
     results = score(path), score(path)
     assert [(result.truncated, result.parts_before) for result in results] == [(1, 0), (1, 1)]
-    assert pq.read_table(tmp_path / "scores").column_names[-4:] == ["precision", "recall", "f1", "best_reference"]
+    assert pq.read_table(tmp_path / "scores").column_names[-4:] == [
+        "precision",
+        "recall",
+        "f1",
+        "best_reference",
+    ]
 
 
 @pytest.mark.slow
 def test_a_row_of_ten_megabytes_is_scored_by_its_first_tokens(scored, write_pairs, scorer):
     large = "the cat " * 1_249_000
-    path = write_pairs("pairs.parquet", 3, candidate=["it", large, "a"], reference=["it", "the cat", large])
+    path = write_pairs(
+        "pairs.parquet", 3, candidate=["it", large, "a"], reference=["it", "the cat", large]
+    )
     with pytest.warns(UserWarning, match="longer"):
         rows = scored(path, columns=["id"])
     with pytest.warns(UserWarning, match="longer"):
@@ -290,14 +378,20 @@ def test_a_row_of_ten_megabytes_is_scored_by_its_first_tokens(scored, write_pair
 
 def test_files_without_rows_give_empty_parts_with_the_columns(score, write_pairs, write, tmp_path):
     inputs = [
-        write_pairs("a.parquet", 0, candidate=pa.array([], pa.string()), reference=pa.array([], pa.string())),
+        write_pairs(
+            "a.parquet", 0, candidate=pa.array([], pa.string()), reference=pa.array([], pa.string())
+        ),
         write("b.csv", "candidate,reference,lp\n"),
         write("c.jsonl", ""),
     ]
     result = score(inputs)
     assert (result.rows, result.parts, result.f1) == (0, 3, None)
     added = ["precision", "recall", "f1", "best_reference"]
-    kept = [["id", "candidate", "reference"], ["candidate", "reference", "lp"], ["candidate", "reference"]]
+    kept = [
+        ["id", "candidate", "reference"],
+        ["candidate", "reference", "lp"],
+        ["candidate", "reference"],
+    ]
     for part, names in zip(sorted((tmp_path / "scores").glob("part-*")), kept, strict=True):
         assert pq.read_schema(part).names == [*names, *added]
 
@@ -310,7 +404,9 @@ def test_a_thousand_files_are_scored(scored, write_pairs, tmp_path):
 
 
 def test_idf_weights_are_those_of_all_references(scored, write_pairs, tiny_bundle, tmp_path):
-    rows = scored([write_pairs("a.parquet", 90), write_pairs("b.parquet", 20)], part_rows=30, idf=True)
+    rows = scored(
+        [write_pairs("a.parquet", 90), write_pairs("b.parquet", 20)], part_rows=30, idf=True
+    )
     with BERTScorer(tiny_bundle, idf=True, device="cpu") as scorer:
         assert rows["f1"] == scorer.score(rows["candidate"], rows["reference"]).F.tolist()
     counts = count_documents(rows["reference"], tiny_bundle)
@@ -345,7 +441,9 @@ def test_a_job_loads_its_model_once(write_pairs, tmp_path, tiny_bundle, monkeypa
     monkeypatch.setattr(onnxruntime, "InferenceSession", CountedSession)
     inputs = [write_pairs("a.parquet", 20), write_pairs("b.parquet", 20)]
     bundle = shutil.copytree(tiny_bundle, tmp_path / "bundle")  # one that no test has loaded before
-    score_files(inputs, tmp_path / "scores", bundle, part_rows=10, device="cpu", nthreads=1, idf=idf)
+    score_files(
+        inputs, tmp_path / "scores", bundle, part_rows=10, device="cpu", nthreads=1, idf=idf
+    )
     assert len(sessions) == 1
 
 
@@ -353,21 +451,32 @@ def test_a_job_loads_its_model_once(write_pairs, tmp_path, tiny_bundle, monkeypa
 @pytest.mark.parametrize("contexts", [[None, " ", []], [None, None, "it was"]])
 def test_the_signature_is_that_of_score_for_blank_contexts(score, scorer, tmp_path, contexts):
     source, cats = tmp_path / "pairs.jsonl", ["the cat"] * 3
-    rows = [{"candidate": "the cat", "reference": "the cat", "before": before} for before in contexts]
+    rows = [
+        {"candidate": "the cat", "reference": "the cat", "before": before} for before in contexts
+    ]
     source.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     signature = str(scorer.score(cats, cats, contexts=contexts).signature)
     assert score(source, context="before", part_rows=1).signature == signature
     written = [pq.read_schema(part) for part in (tmp_path / "scores").glob("*.parquet")]
-    assert [schema.metadata[b"bertscore_onnx.signature"].decode() for schema in written] == [signature] * 3
+    assert [schema.metadata[b"bertscore_onnx.signature"].decode() for schema in written] == [
+        signature
+    ] * 3
 
 
-def test_a_job_is_of_one_matching_and_one_column_of_contexts(score, read_scores, tmp_path, tiny_bundle):
-    rows = [{"candidate": "the cat", "reference": "a cat", "before": before} for before in (["it was"], ["red", "it"])]
+def test_a_job_is_of_one_matching_and_one_column_of_contexts(
+    score, read_scores, tmp_path, tiny_bundle
+):
+    rows = [
+        {"candidate": "the cat", "reference": "a cat", "before": before}
+        for before in (["it was"], ["red", "it"])
+    ]
     source = tmp_path / "pairs.jsonl"
     source.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     score(source, context="before", matching="doc-bert-score")
     with BERTScorer(tiny_bundle, device="cpu", matching="doc-bert-score") as scorer:
-        expected = scorer.score(["the cat"] * 2, ["a cat"] * 2, contexts=[row["before"] for row in rows])
+        expected = scorer.score(
+            ["the cat"] * 2, ["a cat"] * 2, contexts=[row["before"] for row in rows]
+        )
     found = read_scores(tmp_path / "scores").to_pydict()
     assert found["f1"] == expected.F.tolist()
     assert found["before"] == [row["before"] for row in rows]

@@ -57,19 +57,27 @@ def test_a_dataset_is_read_and_written_with_its_signature(cluster, tiny_bundle, 
 
 @pytest.mark.filterwarnings("ignore:.* have an empty context:UserWarning")
 @pytest.mark.parametrize("contexts", [[None, " ", None], [None, None, "it was"]])
-def test_the_signature_is_that_of_score_for_blank_contexts(cluster, tiny_bundle, tmp_path, contexts):
+def test_the_signature_is_that_of_score_for_blank_contexts(
+    cluster, tiny_bundle, tmp_path, contexts
+):
     table = pa.table({"candidate": ["a cat"] * 3, "reference": ["a dog"] * 3, "before": contexts})
-    score_dataset(blocks(table, 1, 1), tiny_bundle, context="before").write_parquet(str(tmp_path / "scores"))
+    score_dataset(blocks(table, 1, 1), tiny_bundle, context="before").write_parquet(
+        str(tmp_path / "scores")
+    )
     with BERTScorer(tiny_bundle, device="cpu") as scorer:
         signature = str(scorer.score(["a cat"] * 3, ["a dog"] * 3, contexts=contexts).signature)
     schemas = [pq.read_schema(file) for file in (tmp_path / "scores").iterdir()]
-    assert {schema.metadata[b"bertscore_onnx.signature"].decode() for schema in schemas} == {signature}
+    assert {schema.metadata[b"bertscore_onnx.signature"].decode() for schema in schemas} == {
+        signature
+    }
 
 
 def test_a_row_that_cannot_be_scored_is_named_by_its_number(cluster, tiny_bundle):
     import ray
 
-    ds = ray.data.from_items([{"candidate": "a cat", "reference": "a dog"}, {"candidate": None, "reference": "a"}])
+    ds = ray.data.from_items(
+        [{"candidate": "a cat", "reference": "a dog"}, {"candidate": None, "reference": "a"}]
+    )
     with pytest.raises(ray.exceptions.RayTaskError, match=r"InputError: .*row 1: .*'candidate'"):
         score_dataset(ds, tiny_bundle).materialize()
 
@@ -79,7 +87,10 @@ def test_references_may_come_as_tensors_of_strings(cluster, tiny_bundle):
 
     def with_texts(batch):
         size = len(batch["id"])
-        return {"candidate": np.array(["a cat"] * size), "reference": np.array([["a dog", "a cat"]] * size)}
+        return {
+            "candidate": np.array(["a cat"] * size),
+            "reference": np.array([["a dog", "a cat"]] * size),
+        }
 
     scored = score_dataset(ray.data.range(3).map_batches(with_texts), tiny_bundle).take_all()
     assert [row["best_reference"] for row in scored] == [1, 1, 1]
@@ -138,12 +149,19 @@ def test_each_actor_scores_on_a_card_of_its_own(cluster, tiny_bundle, tmp_path, 
             card = os.environ["CUDA_VISIBLE_DEVICES"]
             (tmp_path / card).touch()
             until = time.monotonic() + 120
-            while len([*tmp_path.iterdir()]) < 2 and time.monotonic() < until:  # there is work for both actors
+            # there is work for both actors
+            while len([*tmp_path.iterdir()]) < 2 and time.monotonic() < until:
                 time.sleep(0.05)
-            return super().__call__(batch).append_column("on", [[f"{self.device} of {card}"] * len(batch)])
+            return (
+                super()
+                .__call__(batch)
+                .append_column("on", [[f"{self.device} of {card}"] * len(batch)])
+            )
 
     monkeypatch.setattr(ray_module, "ScoreBatch", OnStandIns)
-    scored = score_dataset(blocks(table_of_pairs(40)), tiny_bundle, gpus_per_actor=1, rows_per_batch=1).take_all()
+    scored = score_dataset(
+        blocks(table_of_pairs(40)), tiny_bundle, gpus_per_actor=1, rows_per_batch=1
+    ).take_all()
     assert {row["on"] for row in scored} == {"cuda of 0", "cuda of 1"}
     assert len(scored) == 40
 

@@ -1,4 +1,6 @@
-"""A job that is started again completes its parts, and refuses other settings, and inputs that have changed."""
+"""A job that is started again completes its parts, and refuses other settings, and inputs that have
+changed.
+"""
 
 import contextlib
 import gzip
@@ -24,17 +26,35 @@ from tests.support.processes import run_python
 @pytest.fixture
 def start_job(tiny_bundle, tmp_path):
     def start(inputs, output, *options):
-        command = [sys.executable, "-m", "bertscore_onnx", "batch", "-m", tiny_bundle, "--device", "cpu", "-q"]
+        command = [
+            sys.executable,
+            "-m",
+            "bertscore_onnx",
+            "batch",
+            "-m",
+            tiny_bundle,
+            "--device",
+            "cpu",
+            "-q",
+        ]
         arguments = ["--input", inputs, "--output", tmp_path / output, *options]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-        return subprocess.Popen([*map(str, command + arguments)], env=environment, stdout=subprocess.DEVNULL)
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        }
+        return subprocess.Popen(
+            [*map(str, command + arguments)], env=environment, stdout=subprocess.DEVNULL
+        )
 
     return start
 
 
 def stamps(folder):
     """Return when each part was written, and as which file."""
-    return {part.name: (part.stat().st_mtime_ns, part.stat().st_ino) for part in folder.glob("part-*.parquet")}
+    return {
+        part.name: (part.stat().st_mtime_ns, part.stat().st_ino)
+        for part in folder.glob("part-*.parquet")
+    }
 
 
 def kill_in_the_middle(process, folder, num_parts):
@@ -45,8 +65,12 @@ def kill_in_the_middle(process, folder, num_parts):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [(), pytest.param(("--idf", "--errors", "null"), marks=pytest.mark.full)], ids=str)
-def test_a_job_that_is_killed_again_and_again_is_completed(start_job, write_pairs, contents, tmp_path, options):
+@pytest.mark.parametrize(
+    "options", [(), pytest.param(("--idf", "--errors", "null"), marks=pytest.mark.full)], ids=str
+)
+def test_a_job_that_is_killed_again_and_again_is_completed(
+    start_job, write_pairs, contents, tmp_path, options
+):
     inputs = write_pairs("pairs.parquet", 6000)
     options = (*options, "--part-rows", "100")
     folder, before = tmp_path / "scores", {}
@@ -78,7 +102,9 @@ def test_parts_that_are_complete_are_not_written_again(score, write_pairs, conte
 
 
 def flip(position):
-    """Return a function that flips a bit at a position of the bytes of a part, or in a piece of it."""
+    """Return a function that flips a bit at a position of the bytes of a part, or in a piece of
+    it.
+    """
 
     def flipped(part, _):
         place = part.index(position) + len(position) if isinstance(position, bytes) else position
@@ -115,7 +141,9 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_a_part_with_any_other_byte_is_scored_again(score, write_pairs, contents, tmp_path, caplog, damage):
+def test_a_part_with_any_other_byte_is_scored_again(
+    score, write_pairs, contents, tmp_path, caplog, damage
+):
     path, folder = write_pairs("pairs.parquet", 20), tmp_path / "scores"
     score(path)
     whole = contents(folder)
@@ -137,7 +165,9 @@ def test_a_part_of_another_job_is_scored_again(score, write_pairs, contents, tmp
     assert contents(tmp_path / "scores") == whole
 
 
-def test_the_rows_of_a_part_are_decided_once_by_the_time_that_rows_take(score, write_pairs, tmp_path, monkeypatch):
+def test_the_rows_of_a_part_are_decided_once_by_the_time_that_rows_take(
+    score, write_pairs, tmp_path, monkeypatch
+):
     clock = iter(range(10**6))
     monkeypatch.setattr("bertscore_onnx_service.jobs.batches.monotonic", lambda: next(clock))
     path = write_pairs("pairs.parquet", 2000)
@@ -159,7 +189,10 @@ def test_without_a_row_that_can_be_scored_a_part_has_a_fixed_number(score, write
 
 
 def test_the_parts_before_a_bad_row_are_kept_when_it_is_mended(score, write_pairs, tmp_path):
-    good, bad = write_pairs("good.parquet", 30), write_pairs("bad.parquet", 30, candidate=["it"] * 15 + [None] * 15)
+    good, bad = (
+        write_pairs("good.parquet", 30),
+        write_pairs("bad.parquet", 30, candidate=["it"] * 15 + [None] * 15),
+    )
     before = None
     for _ in range(2):
         with pytest.raises(InputError, match="row 16"):
@@ -203,7 +236,9 @@ def test_other_inputs_are_refused(score, write_pairs):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="folders are not locked there")
 @pytest.mark.parametrize("changed", [{}, {"idf": True}, {"errors": "null"}])
-def test_a_folder_without_scores_is_free_for_another_job(score, write_pairs, contents, tmp_path, changed):
+def test_a_folder_without_scores_is_free_for_another_job(
+    score, write_pairs, contents, tmp_path, changed
+):
     path = write_pairs("pairs.parquet", 5, candidate=[None] + ["it"] * 4)
     with pytest.raises(InputError, match="row 1"):
         score(path)
@@ -267,7 +302,9 @@ def test_a_full_disk_leaves_the_complete_parts_alone(score, write_pairs, tiny_bu
     options = ["-i", path, "-o", tmp_path / "scores", "--part-rows", 10, "--device", "cpu"]
     result = run_python(code, "batch", "-m", tiny_bundle, *options)
     assert result.returncode == 2
-    assert "part-00000-00002.parquet' (File too large). Parts that are complete stay" in result.stderr
+    assert (
+        "part-00000-00002.parquet' (File too large). Parts that are complete stay" in result.stderr
+    )
     assert sorted(file.name for file in (tmp_path / "scores").iterdir()) == [
         "_manifest.json",
         "part-00000-00000.parquet",
@@ -277,7 +314,8 @@ def test_a_full_disk_leaves_the_complete_parts_alone(score, write_pairs, tiny_bu
 
 
 def make_socket(path):
-    with socket.socket(socket.AF_UNIX) as server, contextlib.chdir(path.parent):  # a path may have 107 bytes
+    # a path may have 107 bytes
+    with socket.socket(socket.AF_UNIX) as server, contextlib.chdir(path.parent):
         server.bind(path.name)
 
 
@@ -293,7 +331,9 @@ def make_socket(path):
         pytest.param(make_socket, id="socket"),
     ],
 )
-def test_what_is_no_file_in_the_place_of_one_is_replaced_or_refused(score, write_pairs, contents, tmp_path, name, make):
+def test_what_is_no_file_in_the_place_of_one_is_replaced_or_refused(
+    score, write_pairs, contents, tmp_path, name, make
+):
     path, folder = write_pairs("pairs.parquet", 20), tmp_path / "scores"
     score(path)
     whole = contents(folder)
@@ -307,7 +347,9 @@ def test_what_is_no_file_in_the_place_of_one_is_replaced_or_refused(score, write
         assert contents(folder) == whole
 
 
-@pytest.mark.parametrize("name", ["_manifest.json", ".part-00000-00000.parquet", "._manifest.json-PID"])
+@pytest.mark.parametrize(
+    "name", ["_manifest.json", ".part-00000-00000.parquet", "._manifest.json-PID"]
+)
 @pytest.mark.parametrize("target", ["a file", "nowhere"])
 def test_links_in_the_folder_are_not_followed(score, write_pairs, tmp_path, name, target):
     folder = tmp_path / "scores"
@@ -335,10 +377,13 @@ def test_a_complete_job_needs_no_right_to_write(score, write_pairs, tmp_path, id
     finally:
         folder.chmod(0o755)
     assert (again.parts_before, again.f1) == (2, result.f1)
-    assert (folder.stat().st_mtime_ns, (folder / "_manifest.json").stat().st_mtime_ns) == before  # holds for root too
+    # holds for root too
+    assert (folder.stat().st_mtime_ns, (folder / "_manifest.json").stat().st_mtime_ns) == before
 
 
-def test_files_are_on_the_disk_before_they_have_their_names(score, write_pairs, tmp_path, monkeypatch):
+def test_files_are_on_the_disk_before_they_have_their_names(
+    score, write_pairs, tmp_path, monkeypatch
+):
     synced, named = set(), []
     fsync, replace = os.fsync, os.replace
 
@@ -359,22 +404,30 @@ def test_files_are_on_the_disk_before_they_have_their_names(score, write_pairs, 
     assert (tmp_path / "scores").stat().st_ino in synced
 
 
-# Inputs that change while a job runs: no part has rows of another file than the one in the manifest.
+# Inputs that change while a job runs: no part has rows of another file than the one in the
+# manifest.
 
 NUMBER = 120
 
 
 def write_table(path, seed):
-    """Write texts in a format by the name; of all seeds the files have the same size, but for gzip."""
+    """Write texts in a format by the name; of all seeds the files have the same size, but for
+    gzip.
+    """
     width = max(map(len, texts(NUMBER, 1)))
     candidates = [text.ljust(width, "x") for text in texts(NUMBER, seed)]
     table = {"id": list(range(NUMBER)), "candidate": candidates, "reference": texts(NUMBER, 2)}
     if path.suffix == ".parquet":
-        pq.write_table(pa.table(table), path, row_group_size=25, compression="none", use_dictionary=False)
+        pq.write_table(
+            pa.table(table), path, row_group_size=25, compression="none", use_dictionary=False
+        )
     elif path.suffix == ".csv":
         pyarrow.csv.write_csv(pa.table(table), path)
     else:
-        lines = [json.dumps(dict(zip(table, row, strict=True))) for row in zip(*table.values(), strict=True)]
+        lines = [
+            json.dumps(dict(zip(table, row, strict=True)))
+            for row in zip(*table.values(), strict=True)
+        ]
         path.write_bytes(gzip.compress("\n".join(lines).encode(), mtime=0))
     return table
 
@@ -426,10 +479,18 @@ def at_name(monkeypatch):
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize(
-    "name", ["pairs.parquet", *(pytest.param(name, marks=pytest.mark.full) for name in ("pairs.csv", "pairs.jsonl.gz"))]
+    "name",
+    [
+        "pairs.parquet",
+        *(pytest.param(name, marks=pytest.mark.full) for name in ("pairs.csv", "pairs.jsonl.gz")),
+    ],
 )
-@pytest.mark.parametrize("moment", ["_manifest.json", "part-00000-00001.parquet", "part-00000-00011.parquet"])
-def test_a_job_whose_input_changes_fails_until_it_is_restored(score, contents, at_name, tmp_path, name, change, moment):
+@pytest.mark.parametrize(
+    "moment", ["_manifest.json", "part-00000-00001.parquet", "part-00000-00011.parquet"]
+)
+def test_a_job_whose_input_changes_fails_until_it_is_restored(
+    score, contents, at_name, tmp_path, name, change, moment
+):
     path = tmp_path / name
     table = write_table(path, 1)
     original = path.read_bytes()

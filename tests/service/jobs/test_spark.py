@@ -6,7 +6,13 @@ import pyarrow as pa
 import pytest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.errors import BundleNotFoundError, IdfError, InputError, InputTypeError, UnknownLayerError
+from bertscore_onnx.errors import (
+    BundleNotFoundError,
+    IdfError,
+    InputError,
+    InputTypeError,
+    UnknownLayerError,
+)
 from bertscore_onnx_service import CountBatch, ScoreBatch
 from bertscore_onnx_service.jobs.spark import count_documents, score_dataframe
 from tests.service.jobs.conftest import QUIET_SPARK
@@ -20,7 +26,8 @@ PAIRS = pa.table(
         "id": range(40),
         "candidate": [f"the {NOUNS[i % 5]} sat on {COLOURS[i % 4]} mat" for i in range(40)],
         "reference": [
-            [f"a {NOUNS[i % 3]} is on the mat", f"{COLOURS[i % 3]} {NOUNS[i % 5]} ran"][: 1 + i % 2] for i in range(40)
+            [f"a {NOUNS[i % 3]} is on the mat", f"{COLOURS[i % 3]} {NOUNS[i % 5]} ran"][: 1 + i % 2]
+            for i in range(40)
         ],
     }
 )
@@ -68,10 +75,10 @@ def test_rows_keep_their_order_in_a_partition(spark, pairs, tiny_bundle):
 
 def test_columns_stay_what_they_are(spark, tiny_bundle):
     frame = spark.sql(
-        "select 'the cat' as `of.system`, 'a cat' as reference, 1 as twice, 2 as twice, cast(1.5 as decimal(38, 18)) "
-        "as `a``b`, timestamp'2020-01-01 10:00:00' as at, timestamp_ntz'2020-01-01 10:00:00' as local, "
-        "named_struct('x', array(map('k', 1.5D)), 'y', binary('a')) as nested, cast(null as int) as nothing, "
-        "interval '1' day as days"
+        "select 'the cat' as `of.system`, 'a cat' as reference, 1 as twice, 2 as twice, cast(1.5 "
+        "as decimal(38, 18)) as `a``b`, timestamp'2020-01-01 10:00:00' as at, "
+        "timestamp_ntz'2020-01-01 10:00:00' as local, named_struct('x', array(map('k', 1.5D)), "
+        "'y', binary('a')) as nested, cast(null as int) as nothing, interval '1' day as days"
     ).withMetadata("reference", {"source": "news"})
     scored = score_dataframe(frame, tiny_bundle, "of.system")
     assert scored.schema.fields[:10] == frame.schema.fields
@@ -114,7 +121,8 @@ def test_scores_of_all_layers_are_arrays(pairs, all_layers_bundle):
 @pytest.mark.parametrize("contexts", [[None, " ", None], [None, None, "it was"]])
 def test_the_signature_is_that_of_score_for_blank_contexts(spark, tiny_bundle, contexts):
     frame = spark.createDataFrame(
-        [("a cat", "a dog", before) for before in contexts], "candidate string, reference string, before string"
+        [("a cat", "a dog", before) for before in contexts],
+        "candidate string, reference string, before string",
     )
     scored = score_dataframe(frame, tiny_bundle, context="before")
     with BERTScorer(tiny_bundle, device="cpu") as scorer:
@@ -130,7 +138,9 @@ def test_signature_goes_through_parquet(spark, pairs, tiny_bundle, tmp_path):
 
 
 def test_archive_is_found_where_spark_unpacks_it(spark, pairs, tiny_bundle, tmp_path):
-    archive = shutil.make_archive(str(tmp_path / "bundle"), "zip", tiny_bundle.parent, tiny_bundle.name)
+    archive = shutil.make_archive(
+        str(tmp_path / "bundle"), "zip", tiny_bundle.parent, tiny_bundle.name
+    )
     spark.sparkContext.addArchive(f"{archive}#shipped")
     name = f"shipped/{tiny_bundle.name}"
     scored = score_dataframe(pairs, name, idf=True)
@@ -174,7 +184,9 @@ def test_error_of_the_bundle_is_raised_at_the_call(pairs, tiny_bundle):
 def test_row_that_cannot_be_scored_is_named_by_its_number(pairs, tiny_bundle):
     from pyspark.errors import PythonException
 
-    wrong = pairs.selectExpr("id", "if(id = 31, null, candidate) candidate", "reference").coalesce(1)
+    wrong = pairs.selectExpr("id", "if(id = 31, null, candidate) candidate", "reference").coalesce(
+        1
+    )
     with pytest.raises(PythonException, match=r"InputError: partition 0, row 31: .*'candidate'"):
         score_dataframe(wrong, tiny_bundle).collect()
 

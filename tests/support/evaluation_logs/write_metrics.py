@@ -1,4 +1,5 @@
-"""Write logs of lm-evaluation-harness with the metrics of its registry: `python write_metrics.py FOLDER`.
+"""Write logs of lm-evaluation-harness with the metrics of its registry: `python write_metrics.py
+FOLDER`.
 
 `pip install lm-eval torch`. Two programs that draw their answers take the place of models.
 """
@@ -14,16 +15,34 @@ from lm_eval.api.model import LM
 from lm_eval.loggers import EvaluationTracker
 
 ITEMS = [
-    {"text": f"{number} birds sit in the {tree}", "next": f"{tree} of {number} birds", "label": number % 2}
+    {
+        "text": f"{number} birds sit in the {tree}",
+        "next": f"{tree} of {number} birds",
+        "label": number % 2,
+    }
     for number, tree in enumerate(["oak", "old elm", "birch", "pine", "tall fir", "ash"], 2)
 ]
 KINDS = {
     "loglikelihood": ["perplexity", "acc"],
     "loglikelihood_rolling": ["word_perplexity", "byte_perplexity", "bits_per_byte"],
-    "multiple_choice": ["acc", "acc_norm", "acc_bytes", "acc_mutual_info", "exact_match", "f1", "mcc", "brier_score"],
+    "multiple_choice": [
+        "acc",
+        "acc_norm",
+        "acc_bytes",
+        "acc_mutual_info",
+        "exact_match",
+        "f1",
+        "mcc",
+        "brier_score",
+    ],
     "generate_until": ["exact_match", "bleu", "chrf", "chrf++", "ter"],
 }
-OWN = {"error": ("mean", False), "loss": ("median", False), "acc_all": ("mean", True), "gain": ("nanmean", True)}
+OWN = {
+    "error": ("mean", False),
+    "loss": ("median", False),
+    "acc_all": ("mean", True),
+    "gain": ("nanmean", True),
+}
 
 
 class Drawing(LM):
@@ -40,7 +59,9 @@ class Drawing(LM):
         return [-50 * self._draw.random() for _ in requests]
 
     def generate_until(self, requests, disable_tqdm=False):
-        return [self._draw.choice([request.doc["next"], "a fir of two birds"]) for request in requests]
+        return [
+            self._draw.choice([request.doc["next"], "a fir of two birds"]) for request in requests
+        ]
 
 
 def own(doc, results):
@@ -50,7 +71,11 @@ def own(doc, results):
 
 
 def task(name, kind, metrics, **more):
-    target = {"loglikelihood": "{{next}}", "loglikelihood_rolling": "{{text}}", "generate_until": "{{next}}"}
+    target = {
+        "loglikelihood": "{{next}}",
+        "loglikelihood_rolling": "{{text}}",
+        "generate_until": "{{next}}",
+    }
     return {
         "task": name,
         "dataset_path": "json",
@@ -68,9 +93,16 @@ def task(name, kind, metrics, **more):
 def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     os.chdir(folder)
-    Path("items.jsonl").write_text("".join(f"{json.dumps(item)}\n" for item in ITEMS), encoding="utf-8")
-    tasks = [task(kind, kind, [{"metric": name} for name in names]) for kind, names in KINDS.items()]
-    listed = [{"metric": name, "aggregation": how, "higher_is_better": up} for name, (how, up) in OWN.items()]
+    Path("items.jsonl").write_text(
+        "".join(f"{json.dumps(item)}\n" for item in ITEMS), encoding="utf-8"
+    )
+    tasks = [
+        task(kind, kind, [{"metric": name} for name in names]) for kind, names in KINDS.items()
+    ]
+    listed = [
+        {"metric": name, "aggregation": how, "higher_is_better": up}
+        for name, (how, up) in OWN.items()
+    ]
     tasks.append(task("own", "generate_until", listed, process_results=own))
     for name in ("first", "second"):
         tracker = EvaluationTracker(output_path=".")
