@@ -12,7 +12,7 @@ TIMINGS = ("contestant", "median", "rounds", "pairs/s", "peak memory", "largest 
 FIGURES = ("figure", "median", "rounds", "goal", "met")
 DOCUMENT = ROOT / "benchmarks" / "figures.md"
 # by the feature that shows them, the widest first
-INSTRUCTION_SETS = {"avx512f": "AVX-512", "avx2": "AVX2"}
+INSTRUCTION_SETS = {"amx_int8": "AMX", "avx512f": "AVX-512", "avx2": "AVX2"}
 
 
 def as_markdown(report: Report) -> str:
