@@ -46,6 +46,18 @@ COLUMNS = {
 table.
 """
 
+COLUMNS_ON_AMX = {
+    "bert-score": "bert-score 0.3.13",
+    "bert-score 0.3.13, model in bfloat16": "its model in bfloat16",
+    "ours": "bertscore-onnx",
+    "ours, int8": "in int8",
+    "ours, fp32 bundle on OpenVINO": "on OpenVINO, in bfloat16",
+}
+"""Likewise for the cases a and b on a processor with AMX."""
+
+INEXACT = ("bert-score 0.3.13, model in bfloat16", "ours, int8", "ours, fp32 bundle on OpenVINO")
+"""The contestants whose scores differ from bert-score's."""
+
 Measured = dict[str, tuple[str, str, str]]
 """By contestant the time, the memory and the largest difference of F from bert-score's, as they are
 written.
@@ -95,12 +107,11 @@ def measured(figures: str, letter: str) -> Measured:
     ]
     # of its weights, so that differences mean little
     is_random = "architecture" in section.partition("\n")[0]
-    first = {
+    return {
         DEFAULTS.sub("", row[0]): (row[1], row[4], "-" if is_random else row[5])
         for row in reversed(rows)
         if len(row) == 6
     }
-    return {name: first[name] for name in COLUMNS if name in first}
 
 
 def short(time: str) -> str:
@@ -125,23 +136,34 @@ def cell(found: Measured, name: str) -> str:
     text = short(time) + (f", {memory}" if memory != "-" and name in ("bert-score", "ours") else "")
     if name != "bert-score":
         text += f", {seconds(found['bert-score'][0]) / seconds(time):.1f} ×"
-    return text + (
-        f", F ± {float(difference):.3f}" if name == "ours, int8" and difference != "-" else ""
-    )
+    if name in INEXACT and difference != "-":
+        text += f", F ± {float(difference):.4f}"
+    return text
 
 
 def summary(page: str) -> str:
-    """Return the table, and where it is from."""
-    figures = figures_of(page, "AVX2")
+    """Return the tables, and where they are from."""
+    with_amx = {letter: WORK[letter] for letter in "ab"}
+    on_avx2 = _summary_on(page, "AVX2", COLUMNS, WORK)
+    on_amx = _summary_on(page, "AMX", COLUMNS_ON_AMX, with_amx)
+    return f"{on_avx2}\n\n{on_amx}"
+
+
+def _summary_on(
+    page: str, instruction_set: str, columns: dict[str, str], works: dict[str, str]
+) -> str:
+    figures = figures_of(page, instruction_set)
     facts = machine(figures)
-    headings = [f"on {facts['cores usable']} CPU cores", *COLUMNS.values()]
+    headings = [f"on {facts['cores usable']} CPU cores", *columns.values()]
     lines = [f"| {' | '.join(headings)} |", "|---" * len(headings) + "|"]
-    for letter, work in WORK.items():
-        found = measured(figures, letter)
-        lines.append(f"| {work} | {' | '.join(cell(found, name) for name in COLUMNS)} |")
+    for letter, work in works.items():
+        entries = measured(figures, letter)
+        cells = [cell(entries, name) for name in columns]
+        lines.append(f"| {work} | {' | '.join(cells)} |")
     commit = f", commit {facts['commit']}" if "commit" in facts else ""
-    where = f"{facts['processor']} with AVX2, load {facts['load at the start']} at the start"
-    return "\n".join([*lines, "", f"{facts['day']}{commit}, on an {where}."])
+    processor = f"{facts['processor']} with {instruction_set}"
+    load = f"load {facts['load at the start']} at the start"
+    return "\n".join([*lines, "", f"{facts['day']}{commit}, on an {processor}, {load}."])
 
 
 def picture(figures: str) -> str:
