@@ -18,7 +18,7 @@ from bertscore_onnx.errors import DeadlineError
 from bertscore_onnx.matching.rescaling import Rescaling
 from bertscore_onnx.scoring.inputs import Pairs
 from bertscore_onnx.similarity import match_html, pair_similarities
-from bertscore_onnx.text.texts import are_in_context, bare_texts
+from bertscore_onnx.text.texts import Text, are_in_context, bare_texts
 from bertscore_onnx_service.http.admission import (
     Admission,
     Slot,
@@ -117,13 +117,14 @@ class ScoringEndpoints:
         [score] = score_values(scores)
         log.pairs = 1
 
-        candidate, *references = bare_texts(pairs.texts)
+        candidate, *references = pairs.texts
         reference = references[score.best_reference]
         reason = _too_long(pairs, candidate, reference)
         if reason:
             signature = str(model.signature(rescaling, pairs))
             return MatchAnswer(signature, model.name, score, reason)
-        texts = (candidate, reference)
+        [bare_candidate, bare_reference] = bare_texts([candidate, reference])
+        texts = (bare_candidate, bare_reference)
         work = partial(_matches, model, rescaling, pairs, texts, score, as_html=body.html)
         try:
             async with asyncio.timeout_at(until):
@@ -180,7 +181,7 @@ def _matches(
     )
 
 
-def _too_long(pairs: Pairs, candidate: str, reference: str) -> str | None:
+def _too_long(pairs: Pairs, candidate: Text, reference: Text) -> str | None:
     """Return which text has too many tokens for a matrix; None if neither."""
     for name, text in (("candidate", candidate), ("reference", reference)):
         tokenised = (pairs.tokenised or {})[text]

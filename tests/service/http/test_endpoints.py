@@ -215,6 +215,11 @@ def test_matches_are_returned_as_html_on_request(client, models):
     assert {answer[name] for name in [*answer][5:]} == {None}
 
 
+def test_an_empty_context_changes_no_match(client):
+    answer = client.post("/v1/match", json={**PAIR, "context": ""})
+    assert answer.json()["similarity"] == client.post("/v1/match", json=PAIR).json()["similarity"]
+
+
 def test_of_several_references_the_best_one_is_shown(client):
     pair = {"candidate": "the cat sat", "references": ["a dog", "the cat sat on it", "it"]}
     answer = client.post("/v1/match", json=pair).json()
