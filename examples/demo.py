@@ -1,5 +1,6 @@
-"""Scores a few pairs with a bundle and prints them with their P, R and F: `python demo.py
-BUNDLE`.
+"""Scores a few pairs with a bundle and prints them with their P, R and F.
+
+`python demo.py BUNDLE`
 """
 
 import sys
