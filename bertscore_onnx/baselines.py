@@ -153,8 +153,10 @@ def write_baseline(
         baseline: as `compute_baseline` measured it with this bundle.
         language: a code such as `en`.
 
-    Raises: InputError: the language is no code, or the baseline is of other layers, or of another
-        matching. BundleError: the bundle was pulled, is part of a cache, or cannot be written.
+    Raises:
+        InputError: the language is no code, or the baseline is of other layers, or of another
+            matching.
+        BundleError: the bundle was pulled, is part of a cache, or cannot be written.
     """
     check_bundle(path, language)
     folder, code = Path(path), language.lower()
@@ -283,9 +285,10 @@ def compute_baseline(
 
     Half the texts are candidates and half references, drawn without replacement.
 
-    Args: scorer: without idf and rescaling. texts: those of a corpus, of which the first million
-        are read, and the ones of fewer words than `max_words`
-            count; equal ones are drawn like others.
+    Args:
+        scorer: without idf and rescaling.
+        texts: those of a corpus, of which the first million are read, and the ones of fewer words
+            than `max_words` count; equal ones are drawn like others.
         num_pairs: the most pairs to score; None for all that the texts make.
         max_words: the number of words that is too many.
         seed: of the draw; bert-score draws the same pairs after `numpy.random.seed(seed)`.
@@ -294,9 +297,9 @@ def compute_baseline(
         verbose: show a progress bar on standard error; None for one on a terminal, where it takes
             longer.
 
-    Raises: InputError: there are too few texts, all pairs score 1, an argument is out of range, or
-        the scorer rescales or
-            weighs by idf.
+    Raises:
+        InputError: there are too few texts, all pairs score 1, an argument is out of range, or the
+            scorer rescales or weighs by idf.
     """
     signature = scorer.signature
     if signature.idf != "no" or signature.rescale != "no":

@@ -141,11 +141,11 @@ class BERTScorer(Closeable):
 
         The positional arguments are those of bert-score's class, in its order.
 
-        Args: model_type: a catalogue name, a Hub id, or the path of a bundle, whose manifest then
-            names model and layer;
-                `hf://ORG/REPO[@REVISION][/VARIANT]` for a bundle on the hub, which is pulled unless
-                it is here. None for the default of `lang`, or without it the one that the
-                environment variable `BERTSCORE_ONNX_MODEL` names.
+        Args:
+            model_type: a catalogue name, a Hub id, or the path of a bundle, whose manifest then
+                names model and layer; `hf://ORG/REPO[@REVISION][/VARIANT]` for a bundle on the hub,
+                which is pulled unless it is here. None for the default of `lang`, or without it the
+                one that the environment variable `BERTSCORE_ONNX_MODEL` names.
             num_layers: the layer to take token embeddings from, which may be any of a bundle of all
                 layers; None for the bundle's, or the one that bert-score tuned.
             batch_size: the most texts in one run of the model; runs are capped by tokens in any
@@ -185,11 +185,14 @@ class BERTScorer(Closeable):
             matching: which tokens are matched, and how: a `Matching`, or its spec, such as
                 "code-bert-score" or "exclude=special".
 
-        Raises: InputError: an argument is out of range. UnknownModelError, UnknownLayerError,
-            BaselineError: there is no such model, layer or baseline. BundleError: the bundle is
-            missing or damaged, or does not match its manifest. HubError: it cannot be pulled.
+        Raises:
+            InputError: an argument is out of range.
+            UnknownModelError, UnknownLayerError, BaselineError: there is no such model, layer or
+                baseline.
+            BundleError: the bundle is missing or damaged, or does not match its manifest.
+            HubError: it cannot be pulled.
             DeviceError, MissingExtraError: the device cannot run the model, or a package for it is
-            not installed.
+                not installed.
         """
         _refuse("BERTScorer", unknown, ScorerSettings.__annotations__)
         check_positive("batch_size", batch_size)
@@ -257,29 +260,33 @@ class BERTScorer(Closeable):
     ) -> Scores | tuple[Scores, str]:
         """Score candidates against their references.
 
-        Args: cands: candidate sentences, encoded by `encode` or not; a `TextInContext` may stand
-            for any of them. refs: for each candidate one reference, or a list of several, of which
-            the best counts; encoded or not. verbose: show a progress bar on standard error.
-            batch_size: the most texts in one run of the model, for this call. return_hash: also
-            return the line of the signature. contexts: the context of each candidate and its
-            references, such as the lines or sentences before: a text, a
-                list of sentences, or None. It is encoded with the text and, by default, not
-                matched; see `Matching.context`. If both are too long for the model, the beginning
-                of the context is cut off.
+        Args:
+            cands: candidate sentences, encoded by `encode` or not; a `TextInContext` may stand for
+                any of them.
+            refs: for each candidate one reference, or a list of several, of which the best counts;
+                encoded or not.
+            verbose: show a progress bar on standard error.
+            batch_size: the most texts in one run of the model, for this call.
+            return_hash: also return the line of the signature.
+            contexts: the context of each candidate and its references, such as the lines or
+                sentences before: a text, a list of sentences, or None. It is encoded with the text
+                and, by default, not matched; see `Matching.context`. If both are too long for the
+                model, the beginning of the context is cut off.
 
-        Returns: `Scores`, three float32 arrays (candidates,) that unpack as `P, R, F`, or (layers,
-            candidates) with `all_layers`; with `return_hash` a tuple of these and the line of the
-            signature.
+        Returns:
+            `Scores`, three float32 arrays (candidates,) that unpack as `P, R, F`, or (layers,
+                candidates) with
+            `all_layers`; with `return_hash` a tuple of these and the line of the signature.
 
-        Raises: InputError: candidates, references and contexts do not pair up, are not strings, or
-            were encoded by another
-                model.
+        Raises:
+            InputError: candidates, references and contexts do not pair up, are not strings, or were
+                encoded by another model.
 
-        Warns: UserWarning: pairs score 0 because a side is empty, or all its tokens are excluded or
-            have weight 0; a
-                context is empty; texts were truncated because they are longer than the model's
-                maximum; or in more than a tenth of the texts more than a third of the tokens are
-                unknown to the model.
+        Warns:
+            UserWarning: pairs score 0 because a side is empty, or all its tokens are excluded or
+                have weight 0; a context is empty; texts were truncated because they are longer than
+                the model's maximum; or in more than a tenth of the texts more than a third of the
+                tokens are unknown to the model.
         """
         _refuse("score", unknown, ("verbose", "batch_size", "return_hash", "contexts"))
         pairs = collect_pairs(cands, refs, contexts)
@@ -298,19 +305,21 @@ class BERTScorer(Closeable):
     ) -> Generator[Score, None, None]:
         """Score pairs one after the other, in memory that does not depend on their number.
 
-        Args: pairs: a candidate and its reference, or a list of references, each; a text may be a
-            `TextInContext`. They
-                are read in the calling thread, about a thousand ahead. If idf weights come from the
-                references, they are read twice, and so must be a list or another iterable that can
-                be read again, not an iterator.
+        Args:
+            pairs: a candidate and its reference, or a list of references, each; a text may be a
+                `TextInContext`. They are read in the calling thread, about a thousand ahead. If idf
+                weights come from the references, they are read twice, and so must be a list or
+                another iterable that can be read again, not an iterator.
             verbose: show a progress bar on standard error; None for one that appears after 2
                 seconds, on a terminal.
             batch_size: the most texts in one run of the model.
             max_seconds: about the longest time without a score, where the model is slow; pairs are
                 then scored fewer at a time, with more padding. None for any.
 
-        Yields: The `Score` of each pair, in their order, which unpacks as `P, R, F`. If a pair is
-            invalid, or the iterable raises an error, the scores of the pairs before it come first.
+        Yields:
+            The `Score` of each pair, in their order, which unpacks as `P, R, F`. If a pair is
+                invalid, or the iterable
+            raises an error, the scores of the pairs before it come first.
 
         Raises:
             InputError: a pair is not a candidate with its references.
@@ -362,14 +371,18 @@ class BERTScorer(Closeable):
     ) -> Frame:
         """Score the rows of a data frame, and return it with further columns.
 
-        Args: frame: a DataFrame of pandas or polars, a `pyarrow.Table`, a `datasets.Dataset`, or a
-            dict of columns. candidate: the name of the column of candidates, or its number where
-            columns have numbers. reference: the name of the column of references, a text or a list
-            of texts per row; or several names. context: the name of a column of contexts, a text or
-            a list of sentences per row, as for `score`. names: the names of the columns of
-            precision, recall and F1; with a fourth name, a further column marks rows
-                with a truncated text, and another, `unknown`, has the share of unknown tokens as in
-            `Scores`.
+        Args:
+            frame: a DataFrame of pandas or polars, a `pyarrow.Table`, a `datasets.Dataset`, or a
+                dict of columns.
+            candidate: the name of the column of candidates, or its number where columns have
+                numbers.
+            reference: the name of the column of references, a text or a list of texts per row; or
+                several names.
+            context: the name of a column of contexts, a text or a list of sentences per row, as for
+                `score`.
+            names: the names of the columns of precision, recall and F1; with a fourth name, a
+                further column marks rows with a truncated text, and another, `unknown`, has the
+                share of unknown tokens as in `Scores`.
             errors: how to handle a row with a null, or with something other than texts: "raise" for
                 an InputError with its number, counted from 0, "null" for nulls as its scores and a
                 further column `error` with the reason. If idf weights come from the references,
@@ -378,14 +391,16 @@ class BERTScorer(Closeable):
             verbose: show a progress bar on standard error; None for one that appears after 2
                 seconds, on a terminal.
 
-        Returns: A frame of the same kind with the same columns, and after them the scores, float32;
-            if a row has several references, also `best_reference`, the position of the one with the
-            best F. With `all_layers`, each is a list over the layers. The given frame is not
-            changed.
+        Returns:
+            A frame of the same kind with the same columns, and after them the scores, float32; if a
+                row has several
+            references, also `best_reference`, the position of the one with the best F. With
+                `all_layers`, each is a
+            list over the layers. The given frame is not changed.
 
-        Raises: InputError: a column is missing, or has the name of one that is to be added; `names`
-            are not three
-                or four different ones; or a row cannot be scored.
+        Raises:
+            InputError: a column is missing, or has the name of one that is to be added; `names` are
+                not three or four different ones; or a row cannot be scored.
             InputTypeError: the frame is of another kind.
         """
         from bertscore_onnx.tables.batches import ScoreColumns, adapt
@@ -420,8 +435,9 @@ class BERTScorer(Closeable):
         Args:
             texts: strings, or lists of strings, each the references of one candidate.
 
-        Returns: The encoded texts; `score` and `pairwise` of the same model take them in place of
-            the strings.
+        Returns:
+            The encoded texts; `score` and `pairwise` of the same model take them in place of the
+                strings.
 
         Raises:
             InputError: something is not a string.
@@ -440,9 +456,12 @@ class BERTScorer(Closeable):
             cands: candidate sentences, encoded by `encode` or not.
             refs: reference sentences, encoded or not; each stands for itself.
 
-        Returns: `Scores` of three float32 arrays (cands, refs), or (layers, cands, refs) with
-            `all_layers`; `best_reference` is (cands,), or (layers, cands); 0 if there are no
-            references. `truncated` is (cands, refs).
+        Returns:
+            `Scores` of three float32 arrays (cands, refs), or (layers, cands, refs) with
+                `all_layers`;
+            `best_reference` is (cands,), or (layers, cands); 0 if there are no references.
+                `truncated` is (cands,
+            refs).
 
         Raises:
             InputError: something is not a string.
@@ -468,9 +487,10 @@ class BERTScorer(Closeable):
 
         They replace any earlier ones.
 
-        Args: sents: the n sentences, duplicates included; read a few at a time and not kept in
-            memory. As in bert-score,
-                a token in all of them weighs 0, and one in none of them ln(n + 1), even if n is 1.
+        Args:
+            sents: the n sentences, duplicates included; read a few at a time and not kept in
+                memory. As in bert-score, a token in all of them weighs 0, and one in none of them
+                ln(n + 1), even if n is 1.
 
         Raises:
             InputError: one of them is not a string.
@@ -508,9 +528,9 @@ class BERTScorer(Closeable):
     ) -> Self:
         """Return a scorer with another rescaling that shares this one's model.
 
-        Args: lang, baseline_path, allow_fp32_baseline: as for the constructor; with neither
-            language nor file scores
-                stay raw.
+        Args:
+            lang, baseline_path, allow_fp32_baseline: as for the constructor; with neither language
+                nor file scores stay raw.
 
         Raises:
             BaselineError: there is no such baseline.
@@ -543,11 +563,13 @@ class BERTScorer(Closeable):
             candidate: the text.
             reference: one text, or a list of several, of which the result shows the best.
 
-        Returns: `TokenMatches`, which `print` and notebooks show: which tokens match, and how
-            similar they are.
+        Returns:
+            `TokenMatches`, which `print` and notebooks show: which tokens match, and how similar
+                they are.
 
-        Raises: InputError: a text is not a string, there is no reference, or the scorer scores all
-            layers.
+        Raises:
+            InputError: a text is not a string, there is no reference, or the scorer scores all
+                layers.
         """
         from bertscore_onnx.similarity import TokenMatches, pair_similarities
 
@@ -576,9 +598,10 @@ class BERTScorer(Closeable):
             candidate, reference: the texts; each needs a token.
             fname: a file to save the drawing to, such as `match.png` or `match.svg`; "" for none.
 
-        Raises: MissingExtraError: matplotlib is not installed. InputError: a text has no token; the
-            format is unknown, or the file cannot be written; or the scorer
-                scores all layers, while a drawing shows one.
+        Raises:
+            MissingExtraError: matplotlib is not installed.
+            InputError: a text has no token; the format is unknown, or the file cannot be written;
+                or the scorer scores all layers, while a drawing shows one.
         """
         from bertscore_onnx.similarity import pair_similarities
         from bertscore_onnx.similarity.drawing import plot_matches

@@ -74,9 +74,11 @@ def write_repository(
     Returns:
         The folder of the model.
 
-    Raises: BertScoreOnnxError: the bundle or the file cannot be read, or the counts are of another
-        tokenizer. ValueError: the bundle or the name is unsuitable, the model already exists, or
-        onnx is not installed.
+    Raises:
+        BertScoreOnnxError: the bundle or the file cannot be read, or the counts are of another
+            tokenizer.
+        ValueError: the bundle or the name is unsuitable, the model already exists, or onnx is not
+            installed.
     """
     opened = resolve_bundle(bundle, all_layers=None)
     if opened.manifest.all_layers:

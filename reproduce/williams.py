@@ -43,8 +43,9 @@ def williams(r12: float, r13: float, r23: float, n: int) -> Williams:
         r23: of the two metrics.
         n: how many systems each was computed from, at least 4.
 
-    Raises: InputError: a correlation is not within [-1, 1], the three cannot come from the same
-        systems, or n < 4.
+    Raises:
+        InputError: a correlation is not within [-1, 1], the three cannot come from the same
+            systems, or n < 4.
     """
     if n < MIN_SYSTEMS:
         raise InputError(

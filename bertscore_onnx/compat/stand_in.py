@@ -31,8 +31,9 @@ def install() -> None:
     starts. Packages that check whether the distribution `bert-score` is installed still see the
     installed one, and so do other programs that this one starts.
 
-    Raises: StandInError: the original bert-score is imported already, so parts of the program may
-        use it.
+    Raises:
+        StandInError: the original bert-score is imported already, so parts of the program may use
+            it.
     """
     for name, module in _MODULES.items():
         if sys.modules.get(name, module) is not module:

@@ -35,10 +35,10 @@ def pull(source: str, *, token: str | None = None, force: bool = False) -> Path:
     bundle that was pulled by the same name earlier is returned; a commit that was pulled is never
     requested again.
 
-    Args: source: `ORG/REPO[@REVISION][/VARIANT]`. A revision is a branch, tag or commit, by default
-        that of the default
-            branch; a variant is a folder in the repository, such as `layer-17-slow-fp32`, by
-        default the only one.
+    Args:
+        source: `ORG/REPO[@REVISION][/VARIANT]`. A revision is a branch, tag or commit, by default
+            that of the default branch; a variant is a folder in the repository, such as
+            `layer-17-slow-fp32`, by default the only one.
         token: for a repository that is not public; None for `HF_TOKEN`, or the token of `hf auth
             login`.
         force: replace another bundle of this model and variant in the home folder.
@@ -46,11 +46,13 @@ def pull(source: str, *, token: str | None = None, force: bool = False) -> Path:
     Returns:
         The bundle's folder.
 
-    Raises: InputError: the source is not valid, or has several variants and none is named.
+    Raises:
+        InputError: the source is not valid, or has several variants and none is named.
         BundleNotFoundError: the repository, the revision or the variant does not exist.
-        BundleError: the bundle is damaged, or does not match its manifest. HubUnreachableError:
-        there is no network, and nothing was pulled by this name earlier. HubError: the hub refuses,
-        the disk is full, or another bundle is stored under this model and variant.
+        BundleError: the bundle is damaged, or does not match its manifest.
+        HubUnreachableError: there is no network, and nothing was pulled by this name earlier.
+        HubError: the hub refuses, the disk is full, or another bundle is stored under this model
+            and variant.
         MissingExtraError: huggingface_hub is not installed.
     """
     return _pull(parse_source(source), token=token, force=force)

@@ -78,8 +78,10 @@ class DocumentCounts:
     ) -> "DocumentCounts":
         """Add up rows of counts, such as `to_arrow` returns.
 
-        Args: tokens: the id of each row, (rows,), in any order, any number of times; or
-            `ALL_DOCUMENTS`. documents: the number of documents in which it occurs, (rows,).
+        Args:
+            tokens: the id of each row, (rows,), in any order, any number of times; or
+                `ALL_DOCUMENTS`.
+            documents: the number of documents in which it occurs, (rows,).
             tokenization: the name of what made the ids.
 
         Raises:

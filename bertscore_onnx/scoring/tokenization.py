@@ -103,14 +103,16 @@ def count_documents(
 
     Counts made with one bundle serve all bundles of that model with the same tokenizer.
 
-    Args: texts: usually all references: strings, or lists of strings, duplicates included; read a
-        few at a time and not
-            kept in memory.
+    Args:
+        texts: usually all references: strings, or lists of strings, duplicates included; read a few
+            at a time and not kept in memory.
         model_type: the bundle, as for `BERTScorer`; None for the default model of `lang`.
         settings: those of `BERTScorer` that decide which bundle is opened, and where texts are cut.
 
-    Raises: InputError: something is not a string. UnknownModelError, UnknownLayerError,
-        BundleError, HubError: there is no such bundle, or it cannot be used.
+    Raises:
+        InputError: something is not a string.
+        UnknownModelError, UnknownLayerError, BundleError, HubError: there is no such bundle, or it
+            cannot be used.
     """
     long_text, max_length = settings.get("long_text", "truncate"), settings.get("max_length")
     if model_type is not None:

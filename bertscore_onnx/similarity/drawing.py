@@ -62,9 +62,10 @@ def save_drawing(matches: TokenSimilarity, file: str | PathLike[str]) -> None:
         matches: the similarities.
         file: its suffix is the format, one of matplotlib's; without a suffix it gets `.png`.
 
-    Raises: MissingExtraError: matplotlib is not installed. InputError: the format is unknown, the
-        file cannot be written, or a text has no token or more than
-            `MAX_TOKENS`.
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+        InputError: the format is unknown, the file cannot be written, or a text has no token or
+            more than `MAX_TOKENS`.
 
     Warns:
         UserWarning: no font has some of the characters.

@@ -20,8 +20,9 @@ class TextInContext:
 
     Scorers accept it in place of a string; they have a setting for the role of its context.
 
-    Raises: InputTypeError: the text is not a string, or the context is neither a string nor a list
-        of strings.
+    Raises:
+        InputTypeError: the text is not a string, or the context is neither a string nor a list of
+            strings.
     """
 
     text: str

@@ -21,9 +21,9 @@ class Result(ABC):
         """Write a table, without a line end after its last line. Text fits the terminal, or 80
         columns.
 
-        Args: table_format: "text" for reading, "tsv" for a row for each result, with all digits, or
-            "latex"; not every
-                result has all of them.
+        Args:
+            table_format: "text" for reading, "tsv" for a row for each result, with all digits, or
+                "latex"; not every result has all of them.
 
         Raises:
             InputError: there is no such format.

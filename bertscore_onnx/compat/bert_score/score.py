@@ -36,9 +36,11 @@ def score(
     """Score in a single call, as `bertscore_onnx.score` does, which keeps the model for the next
     one.
 
-    Args: device: may also be PyTorch's, as for `BERTScorer`. nthreads: has no effect.
+    Args:
+        device: may also be PyTorch's, as for `BERTScorer`.
+        nthreads: has no effect.
         rescale_with_baseline: if there is no baseline for `lang`, scores stay raw, with a line on
-        standard error.
+            standard error.
 
     Returns:
         P, R and F; with `return_hash` a tuple of these and the hash.

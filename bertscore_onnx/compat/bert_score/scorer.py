@@ -39,10 +39,11 @@ class BERTScorer:
     ) -> None:
         """Load a bundle; the arguments are as of `bertscore_onnx.BERTScorer`.
 
-        Args: nthreads: has no effect; in bert-score it is the number of processes that tokenise for
-            idf. device: may also be PyTorch's: the number of a card, "cpu:0", or another
-            accelerator such as "mps", for
-                which the CPU scores, with one warning.
+        Args:
+            nthreads: has no effect; in bert-score it is the number of processes that tokenise for
+                idf.
+            device: may also be PyTorch's: the number of a card, "cpu:0", or another accelerator
+                such as "mps", for which the CPU scores, with one warning.
         """
         model, layer, known_lang = look_up(model_type, num_layers, lang)
         self._scorer = OnnxScorer(

@@ -155,13 +155,18 @@ METRIC_CONSTANT = "the metric's scores are constant"
 def correlate(human: Floats, metric: Floats, *, by: Grouping = "all") -> Measure:
     """Correlate a metric's segment scores with human scores by Pearson's r.
 
-    Args: human: (systems, segments), NaN where nobody judged. metric: (systems, segments), finite
-        where annotators judged. by: over all judged outputs at once; or within each segment, and
-        then the mean of these values.
+    Args:
+        human: (systems, segments), NaN where nobody judged.
+        metric: (systems, segments), finite where annotators judged.
+        by: over all judged outputs at once; or within each segment, and then the mean of these
+            values.
 
-    Returns: The correlation in [-1, 1]. A segment where only the metric is constant counts as 0,
-        since leaving it out would favour a metric that is constant where it would err. Segments
-        without a value are left out and counted; `n` counts the judged outputs in the others.
+    Returns:
+        The correlation in [-1, 1]. A segment where only the metric is constant counts as 0, since
+            leaving it out would
+        favour a metric that is constant where it would err. Segments without a value are left out
+            and counted; `n`
+        counts the judged outputs in the others.
 
     Raises:
         InputError: shapes differ, a score is missing, or the grouping is unknown.
@@ -274,12 +279,17 @@ def soft_pairwise_accuracy(
     (`superiority`). The paper takes each pair in one order; with ties the other order has another
     value, and this is the mean of both.
 
-    Args: human: (systems, segments), NaN where nobody judged. Only segments judged for every system
-        count. metric: (systems, segments), finite where annotators judged. permutations: how often
-        each pair of systems is permuted. seed: of the permutations; 4 draws mt-metrics-eval's.
+    Args:
+        human: (systems, segments), NaN where nobody judged. Only segments judged for every system
+            count.
+        metric: (systems, segments), finite where annotators judged.
+        permutations: how often each pair of systems is permuted.
+        seed: of the permutations; 4 draws mt-metrics-eval's.
 
-    Returns: SPA in [0, 1]; `n` counts the pairs of systems, `groups` the segments. None if either
-        side ties all systems in every segment.
+    Returns:
+        SPA in [0, 1]; `n` counts the pairs of systems, `groups` the segments. None if either side
+            ties all systems in
+        every segment.
 
     Raises:
         InputError: shapes differ, a score is missing or infinite, or there are no permutations.

@@ -227,9 +227,9 @@ def meta_evaluate(
     over all outputs first; where whole systems alone were judged, by that of systems, which has no
     test.
 
-    Args: language_pairs: the systems of each, with the metrics to judge. Systems without human
-        scores are left out, and
-            metrics whose lower scores are better are negated.
+    Args:
+        language_pairs: the systems of each, with the metrics to judge. Systems without human scores
+            are left out, and metrics whose lower scores are better are negated.
         permutations: of soft pairwise accuracy, and of the test of every two metrics, which
             exchanges their scores in whole segments (documents, if known), with two-sided p and
             Holm's correction for all pairs. It has at least 30 for each pair of metrics, so that
@@ -238,9 +238,10 @@ def meta_evaluate(
         sentinels: whether to judge sentinels too, and to test whether each metric is better than
             all of them.
 
-    Raises: InputError: there is no language pair, one is given twice, one has no metric or no
-        judged system, shapes
-            differ, a metric lacks a score that annotators judged, or two have the same name.
+    Raises:
+        InputError: there is no language pair, one is given twice, one has no metric or no judged
+            system, shapes differ, a metric lacks a score that annotators judged, or two have the
+            same name.
         MissingExtraError: scipy is not installed.
     """
     names = [systems.language_pair for systems in language_pairs]

@@ -187,20 +187,20 @@ def paired_permutation(
     swaps do not reject (Fisher, The Design of Experiments, 1935; Hartigan, "Using subsample values
     as typical values", 1969; Phipson and Smyth, "Permutation p-values should never be zero", 2010).
 
-    Args: scores: segment scores of a metric whose corpus score is their mean, (systems, segments),
-        higher being better,
-            or `Scores` of each system; or a mapping of names to these, or a data frame with the
-            columns `system`, `segment` and `score`; or a metric, as `SegmentMeans` or
-            `SummedStatistics`. The first system is the baseline.
+    Args:
+        scores: segment scores of a metric whose corpus score is their mean, (systems, segments),
+            higher being better, or `Scores` of each system; or a mapping of names to these, or a
+            data frame with the columns `system`, `segment` and `score`; or a metric, as
+            `SegmentMeans` or `SummedStatistics`. The first system is the baseline.
         value: which numbers of `Scores` count: "P", "R" or "F".
         all_pairs: whether to compare every pair of systems, and not only the others with the
             baseline.
         num_swaps: n, at least 1.
         seed: of the swaps, 0 or more.
 
-    Raises: InputError: fewer than two systems, over 20 and more than segments, no segment, a score
-        that is not finite, or
-            an option out of its range.
+    Raises:
+        InputError: fewer than two systems, over 20 and more than segments, no segment, a score that
+            is not finite, or an option out of its range.
     """
     check_draws(num_swaps, seed)
     names, metric, pairs = _pairs_of(scores, value, all_pairs)
@@ -452,8 +452,9 @@ def over_runs(
         delta: the difference of the two.
         low, high: its interval over segments, or documents; None where there is none.
 
-    Returns: The ends, as fields of `SystemResult`; nothing if a system has a single run, or there
-        is no interval.
+    Returns:
+        The ends, as fields of `SystemResult`; nothing if a system has a single run, or there is no
+            interval.
     """
     if low is None or high is None or min(len(first), len(second)) < 2:
         return {}

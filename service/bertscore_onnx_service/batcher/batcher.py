@@ -57,18 +57,22 @@ class MicroBatcher(Closeable):
     ) -> None:
         """Score a probe in the calling thread, and start the threads.
 
-        Args: scorer: the caller closes it, after the batcher. max_batch_tokens: the most tokens in
-            a batch; a larger pair makes a batch of its own. On a slow model a
-                batch has fewer: as many as take a 120th of `deadline`, but at least 512.
+        Args:
+            scorer: the caller closes it, after the batcher.
+            max_batch_tokens: the most tokens in a batch; a larger pair makes a batch of its own. On
+                a slow model a batch has fewer: as many as take a 120th of `deadline`, but at least
+                512.
             max_delay: how many seconds to wait for more requests. A request to an idle batcher does
                 not wait.
             max_queue: the most requests that wait.
             deadline: how many seconds a request has until its scores, unless its caller sets
                 another deadline.
 
-        Raises: InputError: a limit is out of range, or the scorer takes idf weights from the
-            references of each call. BertScoreOnnxError: the scorer cannot score; other errors of
-            its runtime are raised unchanged.
+        Raises:
+            InputError: a limit is out of range, or the scorer takes idf weights from the references
+                of each call.
+            BertScoreOnnxError: the scorer cannot score; other errors of its runtime are raised
+                unchanged.
         """
         check_positive("max_batch_tokens", max_batch_tokens)
         check_positive("max_queue", max_queue)
@@ -110,18 +114,22 @@ class MicroBatcher(Closeable):
 
         They are tokenised in the calling thread.
 
-        Args: cands, refs, contexts: as `BERTScorer.score` takes them. deadline: how many seconds to
-            wait for the scores; None for the batcher's own. client: whose request it is, known by
-            its hash: the client with fewer tokens waiting comes first. None for
-                one of its own.
+        Args:
+            cands, refs, contexts: as `BERTScorer.score` takes them.
+            deadline: how many seconds to wait for the scores; None for the batcher's own.
+            client: whose request it is, known by its hash: the client with fewer tokens waiting
+                comes first. None for one of its own.
 
-        Returns: A future of the scores. It can be cancelled until the request is being scored. Its
-            error is a DeadlineError, a WorkerError, a ClosedError, or the scorer's error for this
-            request alone.
+        Returns:
+            A future of the scores. It can be cancelled until the request is being scored. Its error
+                is a DeadlineError,
+            a WorkerError, a ClosedError, or the scorer's error for this request alone.
 
-        Raises: InputError: the texts cannot be scored. QueueFullError: as many requests as allowed
-            are waiting; its `retry_after` is the time they take, about. ClosedError: the batcher
-            was closed, or is draining (DrainingError).
+        Raises:
+            InputError: the texts cannot be scored.
+            QueueFullError: as many requests as allowed are waiting; its `retry_after` is the time
+                they take, about.
+            ClosedError: the batcher was closed, or is draining (DrainingError).
         """
         pairs = collect_pairs(cands, refs, contexts)
         return self.submit_pairs(pairs, deadline=deadline, client=client)

@@ -79,9 +79,9 @@ class ScoreBatch:
     ) -> None:
         """Check the settings; no bundle is opened yet.
 
-        Args: bundle: a path, a name or `hf://…`, as `BERTScorer` takes it; each process opens it
-            for itself. None for the
-                default model of `lang`.
+        Args:
+            bundle: a path, a name or `hf://…`, as `BERTScorer` takes it; each process opens it for
+                itself. None for the default model of `lang`.
             candidate: the name of the column of candidates, a text per row.
             reference: the name of the column of references, a text or a list of texts per row; or
                 several names.
@@ -97,9 +97,9 @@ class ScoreBatch:
             settings: arguments of `BERTScorer`. `idf` may not be True without `idf_sents`, since a
                 batch holds a part of the references: give it the `DocumentCounts` of all.
 
-        Raises: InputError: there is no such setting, or no such value of `errors`; or `names` are
-            not three or four
-                different ones.
+        Raises:
+            InputError: there is no such setting, or no such value of `errors`; or `names` are not
+                three or four different ones.
         """
         check_errors(errors)
         self._bundle = None if bundle is None else fspath(bundle)
@@ -128,18 +128,23 @@ class ScoreBatch:
     def __call__(self, batch: Batch) -> Batch:
         """Score the rows of a batch.
 
-        Args: batch: a dict of columns (numpy arrays or lists), a `pyarrow.Table` or `RecordBatch`,
-            a DataFrame of
-                pandas or polars, or a `datasets.Dataset`.
+        Args:
+            batch: a dict of columns (numpy arrays or lists), a `pyarrow.Table` or `RecordBatch`, a
+                DataFrame of pandas or polars, or a `datasets.Dataset`.
 
-        Returns: The batch in its form, with further columns: `precision`, `recall` and `f1`,
-            float32, and `best_reference`, the position of the reference with the best F; each a
-            list over the layers with `all_layers`. With `errors="null"` also `error`, which is null
-            where there are scores. A dict then has arrays of objects. The metadata of an Arrow
-            schema gets the signature, under `bertscore_onnx.signature`.
+        Returns:
+            The batch in its form, with further columns: `precision`, `recall` and `f1`, float32,
+                and `best_reference`,
+            the position of the reference with the best F; each a list over the layers with
+                `all_layers`. With
+            `errors="null"` also `error`, which is null where there are scores. A dict then has
+                arrays of objects. The
+            metadata of an Arrow schema gets the signature, under `bertscore_onnx.signature`.
 
-        Raises: InputError: a column is missing, or has the name of a new column; or a row cannot be
-            scored. BertScoreOnnxError: as for `BERTScorer`, at the first call in a process.
+        Raises:
+            InputError: a column is missing, or has the name of a new column; or a row cannot be
+                scored.
+            BertScoreOnnxError: as for `BERTScorer`, at the first call in a process.
         """
         [scored] = self.stream([batch])
         return scored
@@ -155,8 +160,9 @@ class ScoreBatch:
         Yields:
             Each batch as a call returns it. If a row cannot be scored, first the batches before it.
 
-        Raises: InputError, BertScoreOnnxError: as for a call; rows are numbered from 0, from the
-            first batch on.
+        Raises:
+            InputError, BertScoreOnnxError: as for a call; rows are numbered from 0, from the first
+                batch on.
         """
         reader = RowReader(
             self._candidate, self._reference, self._errors, title, context=self._context
@@ -318,10 +324,11 @@ class CountBatch:
     ) -> None:
         """Check the settings; no bundle is opened yet.
 
-        Args: bundle: as for `ScoreBatch`; the model is not loaded. reference: the name of the
-            column of references, a text or a list of texts per row. errors: how to handle a row
-            that holds something else: "raise" for an InputError with its number, "null"
-                to leave it out.
+        Args:
+            bundle: as for `ScoreBatch`; the model is not loaded.
+            reference: the name of the column of references, a text or a list of texts per row.
+            errors: how to handle a row that holds something else: "raise" for an InputError with
+                its number, "null" to leave it out.
             settings: arguments of `BERTScorer` that decide which bundle is opened, and where texts
                 are truncated.
 

@@ -149,12 +149,15 @@ def score_files(
     byte that has changed; in precisions other than bf16 they become the same bytes as without an
     interruption. If an input changes while the job runs, the job fails.
 
-    Args: inputs: Parquet, JSON lines, CSV and TSV files, the last three also compressed with gzip;
-        patterns, or folders. output: a folder, empty or new, or of the same job. bundle: as for
-        `BERTScorer`. candidate: the column of candidates, a text per row; None for the one with a
-        usual name, such as `candidate`. reference: the column of references, a text or a list of
-        texts per row, or several; None for the one with a
-            usual name, such as `references`.
+    Args:
+        inputs: Parquet, JSON lines, CSV and TSV files, the last three also compressed with gzip;
+            patterns, or folders.
+        output: a folder, empty or new, or of the same job.
+        bundle: as for `BERTScorer`.
+        candidate: the column of candidates, a text per row; None for the one with a usual name,
+            such as `candidate`.
+        reference: the column of references, a text or a list of texts per row, or several; None for
+            the one with a usual name, such as `references`.
         context: a column of contexts, a text or a list of sentences per row, as `BERTScorer.score`
             takes them.
         columns: the columns of the inputs to keep beside the scores; None for all.
@@ -174,10 +177,10 @@ def score_files(
         settings: those of `BERTScorer`, for one layer. With `idf=True` all references are counted
             first, so that weights are those of the whole.
 
-    Raises: InputError: an input is missing or damaged, lacks a column, or has changed since the job
-        began; a row cannot be
-            scored; the folder holds the scores of another job, or cannot be written to. Parts that
-        were complete stay.
+    Raises:
+        InputError: an input is missing or damaged, lacks a column, or has changed since the job
+            began; a row cannot be scored; the folder holds the scores of another job, or cannot be
+            written to. Parts that were complete stay.
         MissingExtraError: pyarrow is not installed.
         BertScoreOnnxError: as for `BERTScorer`.
     """

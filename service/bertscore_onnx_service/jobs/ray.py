@@ -75,9 +75,9 @@ def score_dataset(
     that opens the bundle as an actor will, so that a wrong setting or bundle raises its error at
     once; with `idf=True` it also counts the documents.
 
-    Args: ds: the dataset. With `idf=True` it is computed twice, once to count and once to score:
-        materialize it if that
-            is expensive, or does not give the same rows each time.
+    Args:
+        ds: the dataset. With `idf=True` it is computed twice, once to count and once to score:
+            materialize it if that is expensive, or does not give the same rows each time.
         bundle: a path that all nodes of the cluster see, a name or `hf://…`, as for `BERTScorer`.
             None for the default model of `lang`.
         candidate: the name of the column of candidates, a text per row.
@@ -100,16 +100,21 @@ def score_dataset(
         settings: arguments of `BERTScorer`. `idf` may be True, for the documents of the whole
             dataset.
 
-    Returns: The dataset with its columns as they are, and `precision`, `recall` and `f1`, float32,
-        and `best_reference`, int64, the position of the reference with the best F; each a list over
-        the layers with `all_layers`. It has blocks of `rows_per_batch` rows. Rows keep their order
-        in each block, and blocks keep theirs where `execution_options.preserve_order` of Ray's
-        context is set. The schema's metadata has the signature, under `bertscore_onnx.signature`,
-        in Parquet files too. A dataset without rows stays as it is.
+    Returns:
+        The dataset with its columns as they are, and `precision`, `recall` and `f1`, float32, and
+            `best_reference`,
+        int64, the position of the reference with the best F; each a list over the layers with
+            `all_layers`. It has
+        blocks of `rows_per_batch` rows. Rows keep their order in each block, and blocks keep theirs
+            where
+        `execution_options.preserve_order` of Ray's context is set. The schema's metadata has the
+            signature, under
+        `bertscore_onnx.signature`, in Parquet files too. A dataset without rows stays as it is.
 
-    Raises: InputError: there is no such setting, or it is out of range; a column is missing; there
-        are columns with the
-            names of those that are to be added; or there are no documents to count.
+    Raises:
+        InputError: there is no such setting, or it is out of range; a column is missing; there are
+            columns with the names of those that are to be added; or there are no documents to
+            count.
         BertScoreOnnxError: as for `BERTScorer`, in a process of the cluster.
         MissingExtraError: Ray Data is not installed.
     """
@@ -177,9 +182,12 @@ def count_documents(
     Tasks count some rows each, and this process adds up their integers as they come, regardless of
     blocks.
 
-    Args: ds: the dataset; one column is read. bundle, reference, errors: as for `score_dataset`;
-        "null" leaves out the rows that have no references. settings: arguments of `BERTScorer` that
-        decide which bundle is opened, and where texts are truncated.
+    Args:
+        ds: the dataset; one column is read.
+        bundle, reference, errors: as for `score_dataset`; "null" leaves out the rows that have no
+            references.
+        settings: arguments of `BERTScorer` that decide which bundle is opened, and where texts are
+            truncated.
 
     Raises:
         InputError: there is no such setting; the column is missing; or the dataset has no rows.

@@ -63,9 +63,9 @@ def score_dataframe(
     that opens the bundle, so that a wrong setting or bundle raises its error at once; with
     `idf=True` it also counts the documents.
 
-    Args: df: the frame. With `idf=True` it is computed twice, once to count and once to score:
-        cache it if that is
-            expensive, or does not give the same rows each time.
+    Args:
+        df: the frame. With `idf=True` it is computed twice, once to count and once to score: cache
+            it if that is expensive, or does not give the same rows each time.
         bundle: a path that all executors see, a name or `hf://…`, as for `BERTScorer`; or, for an
             archive that Spark ships (`--archives bundle.zip#NAME`), the name under which it is
             extracted, with the folder in it if there is one. None for the default model of `lang`.
@@ -81,14 +81,18 @@ def score_dataframe(
         settings: arguments of `BERTScorer`. `idf` may be True, for the documents of the whole
             frame. The default of `nthreads` is at most `spark.task.cpus`.
 
-    Returns: The frame with its columns as they are, and `precision`, `recall` and `f1`, float, and
-        `best_reference`, bigint, the position of the reference with the best F; each an array over
-        the layers with `all_layers`. Rows keep their order in each partition. The metadata of these
-        columns has the signature, under `bertscore_onnx.signature`.
+    Returns:
+        The frame with its columns as they are, and `precision`, `recall` and `f1`, float, and
+            `best_reference`, bigint,
+        the position of the reference with the best F; each an array over the layers with
+            `all_layers`. Rows keep their
+        order in each partition. The metadata of these columns has the signature, under
+            `bertscore_onnx.signature`.
 
-    Raises: InputError: there is no such setting; a column is missing or of another type; there are
-        columns with the names
-            of those that are to be added; or there are no documents to count.
+    Raises:
+        InputError: there is no such setting; a column is missing or of another type; there are
+            columns with the names of those that are to be added; or there are no documents to
+            count.
         BertScoreOnnxError: as for `BERTScorer`, on an executor.
         MissingExtraError: pyspark is not installed, or a package that it needs.
     """
@@ -149,12 +153,17 @@ def count_documents(
 
     Each partition is counted by itself, and Spark adds up the integers, regardless of partitioning.
 
-    Args: df: the frame; one column is read. bundle, reference, errors: as for `score_dataframe`;
-        "null" leaves out the rows that have no references. settings: arguments of `BERTScorer` that
-        decide which bundle is opened, and where texts are truncated.
+    Args:
+        df: the frame; one column is read.
+        bundle, reference, errors: as for `score_dataframe`; "null" leaves out the rows that have no
+            references.
+        settings: arguments of `BERTScorer` that decide which bundle is opened, and where texts are
+            truncated.
 
-    Raises: InputError: there is no such setting; the column is missing or of another type; or the
-        frame has no rows. MissingExtraError: pyspark is not installed, or a package that it needs.
+    Raises:
+        InputError: there is no such setting; the column is missing or of another type; or the frame
+            has no rows.
+        MissingExtraError: pyspark is not installed, or a package that it needs.
     """
     _check_frame(df)
     CountBatch(bundle, reference, errors=errors, **settings)  # checks the settings
