@@ -275,8 +275,8 @@ class BERTScorer(Closeable):
 
         Returns:
             `Scores`, three float32 arrays (candidates,) that unpack as `P, R, F`, or (layers,
-                candidates) with
-            `all_layers`; with `return_hash` a tuple of these and the line of the signature.
+            candidates) with `all_layers`; with `return_hash` a tuple of these and the line of the
+            signature.
 
         Raises:
             InputError: candidates, references and contexts do not pair up, are not strings, or were
@@ -318,8 +318,7 @@ class BERTScorer(Closeable):
 
         Yields:
             The `Score` of each pair, in their order, which unpacks as `P, R, F`. If a pair is
-                invalid, or the iterable
-            raises an error, the scores of the pairs before it come first.
+            invalid, or the iterable raises an error, the scores of the pairs before it come first.
 
         Raises:
             InputError: a pair is not a candidate with its references.
@@ -393,10 +392,8 @@ class BERTScorer(Closeable):
 
         Returns:
             A frame of the same kind with the same columns, and after them the scores, float32; if a
-                row has several
-            references, also `best_reference`, the position of the one with the best F. With
-                `all_layers`, each is a
-            list over the layers. The given frame is not changed.
+            row has several references, also `best_reference`, the position of the one with the best
+            F. With `all_layers`, each is a list over the layers. The given frame is not changed.
 
         Raises:
             InputError: a column is missing, or has the name of one that is to be added; `names` are
@@ -437,7 +434,7 @@ class BERTScorer(Closeable):
 
         Returns:
             The encoded texts; `score` and `pairwise` of the same model take them in place of the
-                strings.
+            strings.
 
         Raises:
             InputError: something is not a string.
@@ -458,10 +455,8 @@ class BERTScorer(Closeable):
 
         Returns:
             `Scores` of three float32 arrays (cands, refs), or (layers, cands, refs) with
-                `all_layers`;
-            `best_reference` is (cands,), or (layers, cands); 0 if there are no references.
-                `truncated` is (cands,
-            refs).
+            `all_layers`; `best_reference` is (cands,), or (layers, cands); 0 if there are no
+            references. `truncated` is (cands, refs).
 
         Raises:
             InputError: something is not a string.
@@ -565,7 +560,7 @@ class BERTScorer(Closeable):
 
         Returns:
             `TokenMatches`, which `print` and notebooks show: which tokens match, and how similar
-                they are.
+            they are.
 
         Raises:
             InputError: a text is not a string, there is no reference, or the scorer scores all

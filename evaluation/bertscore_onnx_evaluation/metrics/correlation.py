@@ -163,10 +163,8 @@ def correlate(human: Floats, metric: Floats, *, by: Grouping = "all") -> Measure
 
     Returns:
         The correlation in [-1, 1]. A segment where only the metric is constant counts as 0, since
-            leaving it out would
-        favour a metric that is constant where it would err. Segments without a value are left out
-            and counted; `n`
-        counts the judged outputs in the others.
+        leaving it out would favour a metric that is constant where it would err. Segments without a
+        value are left out and counted; `n` counts the judged outputs in the others.
 
     Raises:
         InputError: shapes differ, a score is missing, or the grouping is unknown.
@@ -288,8 +286,7 @@ def soft_pairwise_accuracy(
 
     Returns:
         SPA in [0, 1]; `n` counts the pairs of systems, `groups` the segments. None if either side
-            ties all systems in
-        every segment.
+        ties all systems in every segment.
 
     Raises:
         InputError: shapes differ, a score is missing or infinite, or there are no permutations.

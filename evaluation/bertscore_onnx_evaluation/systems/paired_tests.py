@@ -454,7 +454,7 @@ def over_runs(
 
     Returns:
         The ends, as fields of `SystemResult`; nothing if a system has a single run, or there is no
-            interval.
+        interval.
     """
     if low is None or high is None or min(len(first), len(second)) < 2:
         return {}

@@ -122,8 +122,8 @@ class MicroBatcher(Closeable):
 
         Returns:
             A future of the scores. It can be cancelled until the request is being scored. Its error
-                is a DeadlineError,
-            a WorkerError, a ClosedError, or the scorer's error for this request alone.
+            is a DeadlineError, a WorkerError, a ClosedError, or the scorer's error for this request
+            alone.
 
         Raises:
             InputError: the texts cannot be scored.

@@ -134,12 +134,10 @@ class ScoreBatch:
 
         Returns:
             The batch in its form, with further columns: `precision`, `recall` and `f1`, float32,
-                and `best_reference`,
-            the position of the reference with the best F; each a list over the layers with
-                `all_layers`. With
-            `errors="null"` also `error`, which is null where there are scores. A dict then has
-                arrays of objects. The
-            metadata of an Arrow schema gets the signature, under `bertscore_onnx.signature`.
+            and `best_reference`, the position of the reference with the best F; each a list over
+            the layers with `all_layers`. With `errors="null"` also `error`, which is null where
+            there are scores. A dict then has arrays of objects. The metadata of an Arrow schema
+            gets the signature, under `bertscore_onnx.signature`.
 
         Raises:
             InputError: a column is missing, or has the name of a new column; or a row cannot be

@@ -102,14 +102,11 @@ def score_dataset(
 
     Returns:
         The dataset with its columns as they are, and `precision`, `recall` and `f1`, float32, and
-            `best_reference`,
-        int64, the position of the reference with the best F; each a list over the layers with
-            `all_layers`. It has
-        blocks of `rows_per_batch` rows. Rows keep their order in each block, and blocks keep theirs
-            where
-        `execution_options.preserve_order` of Ray's context is set. The schema's metadata has the
-            signature, under
-        `bertscore_onnx.signature`, in Parquet files too. A dataset without rows stays as it is.
+        `best_reference`, int64, the position of the reference with the best F; each a list over the
+        layers with `all_layers`. It has blocks of `rows_per_batch` rows. Rows keep their order in
+        each block, and blocks keep theirs where `execution_options.preserve_order` of Ray's context
+        is set. The schema's metadata has the signature, under `bertscore_onnx.signature`, in
+        Parquet files too. A dataset without rows stays as it is.
 
     Raises:
         InputError: there is no such setting, or it is out of range; a column is missing; there are

@@ -83,11 +83,9 @@ def score_dataframe(
 
     Returns:
         The frame with its columns as they are, and `precision`, `recall` and `f1`, float, and
-            `best_reference`, bigint,
-        the position of the reference with the best F; each an array over the layers with
-            `all_layers`. Rows keep their
-        order in each partition. The metadata of these columns has the signature, under
-            `bertscore_onnx.signature`.
+        `best_reference`, bigint, the position of the reference with the best F; each an array over
+        the layers with `all_layers`. Rows keep their order in each partition. The metadata of these
+        columns has the signature, under `bertscore_onnx.signature`.
 
     Raises:
         InputError: there is no such setting; a column is missing or of another type; there are
