@@ -266,9 +266,10 @@ def _language_pair(
         )
     sentinels = sentinel_scores(judged, seed) if with_sentinels else {}
     scores = {**judged.metrics, **sentinels}
-    agreements = _agreements(judged, scores, permutations, seed)
+    too_few = _too_few(judged)
+    agreements = _agreements(judged, scores, too_few, permutations, seed)
     if with_sentinels:
-        agreements[RANDOM] = _agreement_of_random(judged, permutations, seed)
+        agreements[RANDOM] = _agreement_of_random(judged, too_few, permutations, seed)
     golds = _golds(judged, agreements)
     sums = _sums_of_tested(judged, scores, golds)
     ranked_by = _ranked_by(
@@ -329,13 +330,21 @@ def _language_pair(
 
 
 def _agreements(
-    judged: JudgedSystems, scores: Mapping[str, MetricScores], permutations: int, seed: int
+    judged: JudgedSystems,
+    scores: Mapping[str, MetricScores],
+    too_few: Mapping[str, Measure],
+    permutations: int,
+    seed: int,
 ) -> dict[str, MetricAgreement]:
     """Return how metrics and sentinels agree with human scores, by name."""
     num_of_base_name = Counter(metric.base_name for metric in judged.metrics.values())
+    is_by_r = _is_by_r(judged)
+    no_r = {"pearson": no_value("all outputs of a segment score alike", 0)}
     agreements = {}
     for name, metric in scores.items():
-        agreement = _agreement(judged, name, metric, permutations, seed)
+        agreement = _agreement(judged, name, metric, too_few, permutations, seed)
+        if is_by_r and (name == SEGMENT or _tells_segments(judged, metric)):
+            agreement = replace(agreement, segment=_without(agreement.segment, no_r))
         if metric.base_name and num_of_base_name[metric.base_name] == 1:
             agreement = replace(agreement, base_name=metric.base_name)
         agreements[name] = agreement
@@ -343,25 +352,26 @@ def _agreements(
 
 
 def _agreement(
-    judged: JudgedSystems, name: str, metric: MetricScores, permutations: int, seed: int
+    judged: JudgedSystems,
+    name: str,
+    metric: MetricScores,
+    too_few: Mapping[str, Measure],
+    permutations: int,
+    seed: int,
 ) -> MetricAgreement:
-    """Return how a metric agrees with human scores, without the values that rest on too few
-    segments.
-    """
-    too_few = _too_few(judged)
+    """Return how a metric agrees with human scores, without values that rest on few segments."""
     of_systems = _without(_system_agreement(judged, metric, permutations, seed), too_few)
     of_segments = _without(_segment_agreement(judged, metric), too_few)
-    if _is_by_r(judged) and (name == SEGMENT or _tells_segments(judged, metric)):
-        no_r = {"pearson": no_value("all outputs of a segment score alike", 0)}
-        of_segments = _without(of_segments, no_r)
     return MetricAgreement(name, name, metric.signature, of_systems, of_segments)
 
 
-def _agreement_of_random(judged: JudgedSystems, permutations: int, seed: int) -> MetricAgreement:
+def _agreement_of_random(
+    judged: JudgedSystems, too_few: Mapping[str, Measure], permutations: int, seed: int
+) -> MetricAgreement:
     """Return the mean agreement of several draws of random numbers."""
     draws = []
     for metric in random_scores(judged, seed):
-        draws.append(_agreement(judged, RANDOM, metric, permutations, seed))
+        draws.append(_agreement(judged, RANDOM, metric, too_few, permutations, seed))
     of_systems = mean_agreement(draw.system for draw in draws)
     of_segments = mean_agreement(draw.segment for draw in draws)
     return replace(draws[0], system=of_systems, segment=of_segments)
