@@ -31,7 +31,8 @@ from bertscore_onnx.errors import (
     UnsafePathError,
     json_fault,
 )
-from bertscore_onnx.files import message_fields, read_regular
+from bertscore_onnx.files import read_regular
+from bertscore_onnx.protobuf import message_fields
 from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, tokenizer_file
 
 GRAPH_FILES = {GRAPH_FILE, SCORING_FILE}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import sentencepiece
 
-from bertscore_onnx.files import message_fields
+from bertscore_onnx.protobuf import message_fields
 from bertscore_onnx.text.budget import (
     MAX_ADDED,
     growth_by_table,
