@@ -67,7 +67,7 @@ def _flat(
 def _match(left: Flat, right: Flat) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Match two blocks.
 
-    If one of them is a single long text, text by text, so that memory stays bounded.
+    A block of a single long text is matched text by text, so that memory stays bounded.
     """
     if max(len(left[0]), len(right[0])) <= BLOCK_TOKENS:
         return match_all(*left, *right)

@@ -217,10 +217,10 @@ def _size(sequence: Sequence[_Part]) -> float:
     return sum(part.size for part in sequence)
 
 
-# A search goes back to each repeat and each alternative that something may fail behind, and tries
-# the others. So the steps of what follows are multiplied by the ways of what stands before. If
-# nothing that follows may fail, the repeats are kept: their steps are those of the characters that
-# they take, which no later search looks at.
+# When a part fails, the search returns to each repeat and each alternative before it and tries the
+# next possibility. So the steps of a part are multiplied by the possibilities of those before it.
+# If no later part may fail, repeats are kept: they cost one step for each character that they take,
+# and no later search looks at these characters.
 
 
 def _count(

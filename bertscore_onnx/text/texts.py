@@ -1,7 +1,4 @@
-"""The texts of a caller: strings, or texts in a context.
-
-And how they are checked.
-"""
+"""The texts of a caller, strings or texts in a context, and their checks."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence, Set

@@ -15,6 +15,9 @@ from tests.examples.conftest import EXAMPLES
 
 pytestmark = pytest.mark.integration
 
+LOGGING = ("--display", "plain", "--log-dir", "logs", "--log-format", "json")
+"""The options of Inspect that write a log in JSON."""
+
 RAGAS_EXPERIMENT = """
 import asyncio, json, sys
 from ragas import Dataset, experiment
@@ -269,16 +272,7 @@ def check(log, scorer, expected):
 
 
 def test_inspect_ai_scores_a_task(inspect, scorer, expected, tmp_path):
-    inspect(
-        "eval",
-        "tasks.py@in_task",
-        "--display",
-        "plain",
-        "--log-dir",
-        "logs",
-        "--log-format",
-        "json",
-    )
+    inspect("eval", "tasks.py@in_task", *LOGGING)
     [log] = tmp_path.glob("logs/*.json")
     check(json.loads(log.read_text(encoding="utf-8")), scorer, expected)
 
@@ -286,16 +280,7 @@ def test_inspect_ai_scores_a_task(inspect, scorer, expected, tmp_path):
 def test_inspect_ai_scores_a_log_by_the_scorers_name(
     inspect, scorer, expected, minilm_bundle, tmp_path
 ):
-    inspect(
-        "eval",
-        "tasks.py@by_name",
-        "--display",
-        "plain",
-        "--log-dir",
-        "logs",
-        "--log-format",
-        "json",
-    )
+    inspect("eval", "tasks.py@by_name", *LOGGING)
     [log] = tmp_path.glob("logs/*.json")
     name, bundle = "bertscore_inspect/bertscore", f"bundle={minilm_bundle}"
     inspect(
