@@ -127,6 +127,12 @@ def shortened(text: str, most: int = 40) -> str:
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
+def either(names: Iterable[str]) -> str:
+    """Return names as the choices in a message, such as `a, b or c`."""
+    *earlier, last = names
+    return f"{', '.join(earlier)} or {last}" if earlier else last
+
+
 def listed(names: Sequence[str]) -> str:
     """Return names from files or answers as they are listed in a message: a limited number, each of
     limited length.

@@ -23,6 +23,7 @@ from bertscore_onnx.errors import (
     DeviceError,
     InputError,
     MissingExtraError,
+    either,
     install_command,
     is_interrupt,
     one_line,
@@ -314,9 +315,8 @@ def choose_providers(device: object) -> list[Provider]:
         (provider for provider in PROVIDERS if match and provider.device == match[1]), None
     )
     if match is None or provider is None or (match[2] and not provider.is_numbered):
-        *others, last = sorted(_names())
         raise InputError(
-            f"device is {str(device)!r}; expected {', '.join(others)} or {last}. Leave it out for "
+            f"device is {str(device)!r}; expected {either(sorted(_names()))}. Leave it out for "
             "CUDA if available, else the CPU."
         )
     if not is_installed(provider) and provider is not CPU:

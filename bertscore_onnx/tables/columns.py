@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING, Literal, get_args
 
-from bertscore_onnx.errors import Argument, InputError, InputTypeError, listed, meant, shortened
+from bertscore_onnx.errors import (
+    Argument,
+    InputError,
+    InputTypeError,
+    either,
+    listed,
+    meant,
+    shortened,
+)
 
 if TYPE_CHECKING:
     from bertscore_onnx.text.texts import Text  # costs start-up time, and only rows need it
@@ -295,8 +303,7 @@ class Column:
             return name
         if self.is_id and not self.option:
             return self.names[0]
-        *others, last = map(repr, self.names)
-        wanted = f"{', '.join(others)} or {last}" if others else last
+        wanted = either(map(repr, self.names))
         # a single column is named already
         choices = [*map(str, available)] if len(available) > 1 else []
         near = next(filter(None, (meant(str(name), choices) for name in self.names)), "")

@@ -12,7 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from bertscore_onnx.errors import InputError, needs_extra
+from bertscore_onnx.errors import InputError, either, needs_extra
 from bertscore_onnx.files import write_whole
 from bertscore_onnx_evaluation.report.wording import visible
 from bertscore_onnx_evaluation.systems.verdicts import is_significant, outcome, rank
@@ -162,9 +162,7 @@ def check_figure(file: str | None) -> None:
     if file is None:
         return
     if Path(file).suffix.lower() not in FORMATS:
-        *formats, last = FORMATS
-        listed = f"{', '.join(formats)} or {last}"
-        raise InputError(f"The figure {file} has no known format. Name it {listed}.")
+        raise InputError(f"The figure {file} has no known format. Name it {either(FORMATS)}.")
     with needs_extra("plot", "Drawing"):
         import matplotlib as mpl  # noqa: F401
 
