@@ -3,10 +3,12 @@
 They start when they are first needed, and again in a forked child.
 
 A signal handler may raise an error in the main thread between any two steps of Python. In an
-executor of `concurrent.futures`, or while waiting for a future, this leaves a lock locked for ever.
-So tasks and finished futures pass through queues that are written in C.
+executor of `concurrent.futures`, while waiting for a future, or while starting a thread, this
+leaves a lock locked for ever. So tasks and finished futures pass through queues that are written
+in C, and each thread is started by another one.
 """
 
+import _thread
 import os
 import threading
 from collections import deque
@@ -87,12 +89,13 @@ class Threads:
     def _start_thread(self) -> None:
         owner = ref(self, self._tasks.put)  # no `__del__`, which a signal handler could interrupt
         name = f"{self._name}_{self._num_started}"
+        arguments = self._tasks, self._idle, owner
+        thread = threading.Thread(target=_work, args=arguments, name=name, daemon=True)
+        number: SimpleQueue[int] = SimpleQueue()
         # no more threads are allowed, or, in Python 3.12.1, the main thread has ended
         with suppress(RuntimeError):
-            threading.Thread(
-                target=_work, args=(self._tasks, self._idle, owner), name=name, daemon=True
-            ).start()
-            self._num_started += 1
+            _thread.start_new_thread(_start, (thread, number))
+            self._num_started += number.get()
 
     def _follow_fork(self) -> None:
         """Replace the threads of the parent process, which do not exist in a forked child."""
@@ -109,6 +112,16 @@ class Threads:
         self._idle: SimpleQueue[None] = SimpleQueue()
         self._num_started = 0
         self._is_closed = False
+
+
+def _start(thread: threading.Thread, number: SimpleQueue[int]) -> None:
+    """Start a thread, and put the number of threads that have started: 1, or 0."""
+    try:
+        thread.start()
+    except RuntimeError:
+        number.put(0)
+    else:
+        number.put(1)
 
 
 def _work(tasks: SimpleQueue[Any], idle: SimpleQueue[None], owner: object) -> None:

@@ -71,3 +71,34 @@ def test_each_of_2000_interrupts_is_raised_as_itself_and_leaves_nothing_locked(t
     number, is_same, ended = done.stdout.split()
     assert (done.returncode, done.stderr, number, is_same) == (0, "", "2000", "True")
     assert time.time() - float(ended) < 3
+
+
+STARTING = """
+import random, signal
+from bertscore_onnx.concurrency.threads import Threads
+
+class Late(Exception):
+    pass
+
+def ring(*_):
+    raise Late
+
+signal.signal(signal.SIGALRM, ring)
+draw, caught = random.Random(0), 0
+for _ in range(2000):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, draw.uniform(1e-5, 4e-4))
+        while True:
+            threads = Threads(2, "threads")
+            assert list(threads.map(str, [1, 2])) == ["1", "2"]
+            threads.close()
+    except Late:
+        caught += 1
+print(caught)
+"""
+
+
+@pytest.mark.slow  # it starts a process
+def test_each_of_2000_interrupts_while_threads_start_is_raised_as_itself():
+    done = run_python(STARTING)
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "2000\n")
