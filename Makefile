@@ -34,6 +34,7 @@ export HF_HUB_OFFLINE := 1
 # Packages installed without bytecode are compiled once here, and not by every process, whatever the environment sets.
 export PYTHONDONTWRITEBYTECODE :=
 
+# A change needs check, test, test-full, lint and site; CONTRIBUTING.md says what the other targets are for.
 .PHONY: demo check quick test test-full test-families test-all test-transformers5 test-lowest test-free-threaded bundles test-distributed test-ray test-spark test-integrations test-hub test-large release-check container calibration reliability bench bench-gpu bench-gpu-rehearsal reproduce correlations docs site picture lint engines web hooks clean
 
 # Export a pretrained model; then, in an environment without PyTorch, score with it and show which tokens match.
@@ -52,7 +53,7 @@ check: $(INSTALLED)
 quick: $(INSTALLED)
 	$(RUN) -m pytest --quiet $(PARALLEL) $(QUICK) $(RUNTIME_TESTS) tests/documents tests/test_*.py
 
-# Run the tests, parity with bert-score included: five minutes on two cores.
+# Run the tests, parity with bert-score included: eleven minutes on two cores.
 test: $(INSTALLED)
 	$(RUN) -m pytest --quiet $(PARALLEL) --durations 10
 
@@ -105,7 +106,7 @@ test-hub: $(INSTALLED)
 	$(RUN) -m pytest -m hub tests/hub
 
 # Simulate the error rates and coverage of the tests of systems, metrics and layers, and write them into
-# tests/evaluation/simulations.md; takes twenty minutes. Other tools take part where they are installed.
+# tests/evaluation/simulations.md: 37 minutes of processor time. Other tools take part where they are installed.
 calibration: $(INSTALLED)
 	$(RUN) -m pytest --quiet $(PARALLEL) --durations 10 --junitxml=build/calibration.xml -m calibration \
 		tests/evaluation

@@ -55,3 +55,15 @@ def test_every_link_leads_somewhere(document):
 )
 def test_a_dead_link_is_found(link):
     assert fault(ROOT / "README.md", link) is not None
+
+
+def test_every_path_in_the_pages_for_contributors_exists():
+    folders = [ROOT, ROOT / "bertscore_onnx", *ROOT.glob("*/bertscore_onnx_*")]
+    missing = []
+    for document in (ROOT / "CONTRIBUTING.md", ROOT / "docs" / "architecture.md"):
+        code = re.findall(r"`([^`\n]+)`", document.read_text(encoding="utf-8"))
+        paths = [text for text in code if re.fullmatch(r"\.?\w[\w./-]*/[\w./-]*", text)]
+        for path in paths:
+            if not any((folder / path).exists() for folder in folders):
+                missing.append(path)
+    assert [path for path in missing if not path.startswith("build/")] == []

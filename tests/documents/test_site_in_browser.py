@@ -193,6 +193,10 @@ FIRST = {
     "document level test": "which_system",
     "why is my score low": "tutorial idf_and_rescaling",
     "HELM": "compare_runs",
+    "evalscope": "migrating evaluators compare_runs",
+    "did my model get worse": "compare_runs",
+    "AMX": "performance",
+    "int8 shift": "limits deployment performance differences",
 }
 """Words that readers search for, and the pages that answer them."""
 
