@@ -1,5 +1,6 @@
 """The cases: each returns its results; their goals are those of benchmarks/figures.md."""
 
+import os
 import random
 import subprocess
 import sys
@@ -243,8 +244,7 @@ def start(settings: Settings) -> Case:
         OURS: partial(_await_score, ours, str(model.bundle())),
         PEER: partial(_await_score, theirs, str(model.folder), str(model.num_layers)),
     }
-    seconds = _time_in_turn(calls, settings.rounds)
-    case.timings = [Timing(name, taken) for name, taken in seconds.items()]
+    case.timings, seconds = _time_in_turn(calls, settings.rounds)
     case.figures = [ratio("ours, against bert-score 0.3.13", seconds[OURS], seconds[PEER])]
     return case
 
@@ -367,13 +367,12 @@ def judging(settings: Settings) -> Case:
         PEER_BLEU: lambda: p_of_peer(texts, references),
     }
     calls = {name: call for name, (_, call) in on_scores.items()}
-    seconds = _time_in_turn({**calls, **on_texts}, settings.rounds)
     case = Case("i", f"{SYSTEMS} systems of {SEGMENTS:,} segments")
     case.note = (
         f"BLEU is computed from {SYSTEMS} × {len(references):,} texts, and tested with 10,000 "
         "swaps."
     )
-    case.timings = [Timing(name, taken) for name, taken in seconds.items()]
+    case.timings, seconds = _time_in_turn({**calls, **on_texts}, settings.rounds)
     case.figures = [
         figure(name, "s", seconds[name], Goal(goal, at_most=True))
         for name, (goal, _) in on_scores.items()
@@ -408,20 +407,31 @@ def p_of_peer(systems: list[list[str]], references: list[str]) -> list[float]:
     ]
 
 
-def _time_in_turn(calls: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
+def _time_in_turn(
+    calls: Mapping[str, Callable[[], object]], rounds: int
+) -> tuple[list[Timing], dict[str, list[float]]]:
     """Time each call once per round, each round in the reverse order of the last, after a warm-up
-    round.
+    round; return the timings, and the seconds of each call by its name.
     """
     seconds: dict[str, list[float]] = {name: [] for name in calls}
-    order = [*calls]
+    processor_seconds: dict[str, list[float]] = {name: [] for name in calls}
+    order = list(calls)
     for _ in range(rounds + 1):
         order.reverse()
         for name in order:
             time.sleep(REST)
-            begin = time.perf_counter()
+            begin, processor_begin = time.perf_counter(), _processor_time()
             calls[name]()
             seconds[name].append(time.perf_counter() - begin)
-    return {name: taken[1:] for name, taken in seconds.items()}
+            processor_seconds[name].append(_processor_time() - processor_begin)
+    warm = {name: taken[1:] for name, taken in seconds.items()}
+    return [Timing(name, warm[name], processor_seconds[name][1:]) for name in calls], warm
+
+
+def _processor_time() -> float:
+    """Return the processor seconds of this process and of its children that have ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def host_ceiling(settings: Settings) -> Case:

@@ -41,6 +41,8 @@ class Results:
 
     # for each round the seconds of its calls
     rounds: list[list[float]] = field(default_factory=list)
+    # for each round the processor seconds of a call, over all cores
+    processor_seconds: list[float] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
     peak_memory: float = 0.0
     stages: dict[str, float] = field(default_factory=dict)  # the share of each stage, if profiled
@@ -130,7 +132,12 @@ class Contest:
             )
         rate = self.pairs / statistics.median(result.seconds)
         return Timing(
-            self.contestants[name].label, result.seconds, rate, result.peak_memory, difference
+            self.contestants[name].label,
+            result.seconds,
+            result.processor_seconds,
+            rate,
+            result.peak_memory,
+            difference,
         )
 
     def _load(self, name: str, workers: dict[str, Child], results: Results) -> None:
@@ -144,8 +151,9 @@ class Contest:
 
     def _run_once(self, name: str, workers: dict[str, Child], results: Results) -> None:
         time.sleep(REST)
-        seconds, results.scores = workers[name].do(run)
+        seconds, processor_seconds, results.scores = workers[name].do(run)
         results.rounds.append(seconds)
+        results.processor_seconds.append(processor_seconds)
 
     def _finish(self, name: str, workers: dict[str, Child], results: Results) -> None:
         results.peak_memory = workers[name].do(peak_memory)
@@ -168,10 +176,11 @@ def load(
     _contestant.work = partial(WORKLOADS[workload], ENGINES[engine](path, **options), **work)
 
 
-def run() -> tuple[list[float], list[float]]:
-    """Do the work once; return the seconds of each call, and the F of each pair."""
-    outcome: tuple[list[float], list[float]] = _contestant.work()
-    return outcome
+def run() -> tuple[list[float], float, list[float]]:
+    """Do the work once; return the seconds of each call, its mean processor seconds, and each F."""
+    begin = time.process_time()
+    seconds, scores = _contestant.work()
+    return seconds, (time.process_time() - begin) / len(seconds), scores
 
 
 def profile(on_cpu: bool) -> tuple[float, dict[str, float]]:

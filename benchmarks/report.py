@@ -8,7 +8,15 @@ from collections.abc import Sequence
 from harness.processes import ROOT
 from harness.results import Case, Figure, Report, Row, Timing, preamble, table, with_figures
 
-TIMINGS = ("contestant", "median", "rounds", "pairs/s", "peak memory", "largest difference")
+TIMINGS = (
+    "contestant",
+    "median",
+    "rounds",
+    "processor",
+    "pairs/s",
+    "peak memory",
+    "largest difference",
+)
 FIGURES = ("figure", "median", "rounds", "goal", "met")
 DOCUMENT = ROOT / "benchmarks" / "figures.md"
 # by the feature that shows them, the widest first
@@ -79,6 +87,9 @@ def _timing_row(timing: Timing) -> Row:
         timing.label,
         _seconds(statistics.median(timing.seconds)),
         f"{_seconds(min(timing.seconds))} to {_seconds(max(timing.seconds))}",
+        "-"
+        if not timing.processor_seconds
+        else _seconds(statistics.median(timing.processor_seconds)),
         "-" if timing.rate is None else f"{timing.rate:,.0f}",
         "-" if timing.peak_memory_mb is None else f"{timing.peak_memory_mb:,.0f} MB",
         "-" if timing.score_difference is None else f"{timing.score_difference:.1e}",

@@ -16,7 +16,7 @@ import msgspec
 from bertscore_onnx import __version__
 from bertscore_onnx.concurrency.cpus import usable_cpus
 
-SCHEMA = 3  # the version of the JSON
+SCHEMA = 4  # the version of the JSON
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"  # the marks in a document
 
 # the features that matrix products in fp32, bf16 and int8 use
@@ -78,6 +78,8 @@ class Timing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     label: str
     seconds: list[float]  # of each round; for a round of many calls, their median
+    # of all cores, for each round; for a round of many calls, their mean
+    processor_seconds: list[float] = []
     rate: float | None = None  # pairs per second at the median; None if that means nothing
     peak_memory_mb: float | None = None  # of the process, from its start
     score_difference: float | None = None  # the largest difference of any F from bert-score's

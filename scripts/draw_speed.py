@@ -1,5 +1,7 @@
-"""Writes the speeds of this library, of bert-score and of a script: into benchmarks/figures.md, and
-from that page, of the machine with AVX2, an SVG and a table for docs/performance.md and the README.
+"""Writes the speeds of this library, of bert-score and of a script.
+
+It writes them into benchmarks/figures.md, and from that page a table for the README, of the machine
+with AMX, and two tables and an SVG for docs/performance.md.
 
 python scripts/draw_speed.py [REPORT …]
 
@@ -35,7 +37,7 @@ DEFAULTS = re.compile(r" 0\.3\.13$|, fp32$|, for throughput$")
 ROW, BAR, TOP = 62, 15, 24
 WIDTH, MARGIN = 460, 16  # as wide as a phone can show
 
-COLUMNS = {
+COLUMNS_ON_AVX2 = {
     "bert-score": "bert-score 0.3.13",
     "bert-score 0.3.13, fast tokenizer": "with its fast tokenizer",
     "a script": "a script",
@@ -49,19 +51,18 @@ table.
 COLUMNS_ON_AMX = {
     "bert-score": "bert-score 0.3.13",
     "bert-score 0.3.13, model in bfloat16": "its model in bfloat16",
+    "a script": "a script",
     "ours": "bertscore-onnx",
     "ours, int8": "in int8",
     "ours, fp32 bundle on OpenVINO": "on OpenVINO, in bfloat16",
 }
-"""Likewise for the cases a and b on a processor with AMX."""
+"""Likewise on a processor with AMX."""
 
 INEXACT = ("bert-score 0.3.13, model in bfloat16", "ours, int8", "ours, fp32 bundle on OpenVINO")
 """The contestants whose scores differ from bert-score's."""
 
-Measured = dict[str, tuple[str, str, str]]
-"""By contestant the time, the memory and the largest difference of F from bert-score's, as they are
-written.
-"""
+Measured = dict[str, dict[str, str]]
+"""By contestant the cells of its row, as they are written, by the headings of their columns."""
 
 
 def main() -> None:
@@ -71,15 +72,15 @@ def main() -> None:
     page = with_reports(
         DOCUMENT.read_text(encoding="utf-8"), [read_report(Path(path)) for path in sys.argv[1:]]
     )
-    figures = figures_of(page, "AVX2")
+    figures = figures_of(page, "AMX")
     if missing := [letter for letter in WORK if f"### ({letter}) " not in figures]:
         raise SystemExit(
-            f"The figures on AVX2 lack the cases {', '.join(missing)}: run `make bench` with them."
+            f"The figures on AMX lack the cases {', '.join(missing)}: run `make bench` with them."
         )
     written = {DOCUMENT: page, PICTURE: picture(figures)}
     for document in (PAGE, README):
         text = document.read_text(encoding="utf-8")
-        written[document] = with_figures(text, [f"{summary(page)}\n"], SUMMARY)
+        written[document] = with_figures(text, [f"{summary(page, document)}\n"], SUMMARY)
     for path, text in written.items():
         path.write_text(text, encoding="utf-8")
 
@@ -98,7 +99,7 @@ def machine(figures: str) -> dict[str, str]:
 
 
 def measured(figures: str, letter: str) -> Measured:
-    """Return the entries of one case by contestant."""
+    """Return the rows of one case by contestant."""
     section = figures.split(f"### ({letter}) ", 1)[1].split("### ", 1)[0]
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")]
@@ -107,11 +108,16 @@ def measured(figures: str, letter: str) -> Measured:
     ]
     # of its weights, so that differences mean little
     is_random = "architecture" in section.partition("\n")[0]
-    return {
-        DEFAULTS.sub("", row[0]): (row[1], row[4], "-" if is_random else row[5])
-        for row in reversed(rows)
-        if len(row) == 6
-    }
+    headings = rows[0]
+    found = {}
+    for row in reversed(rows):
+        if len(row) != len(headings):
+            continue  # of the table below, of ratios
+        cells = dict(zip(headings, row, strict=True))
+        if is_random:
+            cells["largest difference"] = "-"
+        found[DEFAULTS.sub("", row[0])] = cells
+    return found
 
 
 def short(time: str) -> str:
@@ -132,31 +138,35 @@ def cell(found: Measured, name: str) -> str:
     """
     if name not in found:
         return "-"
-    time, memory, difference = found[name]
-    text = short(time) + (f", {memory}" if memory != "-" and name in ("bert-score", "ours") else "")
+    entry = found[name]
+    time = entry["median"]
+    parts = [short(time)]
+    if entry.get("processor", "-") != "-":
+        parts.append(f"CPU {short(entry['processor'])}")
+    if entry["peak memory"] != "-":
+        parts.append(entry["peak memory"])
     if name != "bert-score":
-        text += f", {seconds(found['bert-score'][0]) / seconds(time):.1f} ×"
-    if name in INEXACT and difference != "-":
-        text += f", F ± {float(difference):.4f}"
-    return text
+        parts.append(f"{seconds(found['bert-score']['median']) / seconds(time):.1f} ×")
+    if name in INEXACT and entry["largest difference"] != "-":
+        parts.append(f"F ± {float(entry['largest difference']):.4f}")
+    return ", ".join(parts)
 
 
-def summary(page: str) -> str:
-    """Return the tables, and where they are from."""
-    with_amx = {letter: WORK[letter] for letter in "ab"}
-    on_avx2 = _summary_on(page, "AVX2", COLUMNS, WORK)
-    on_amx = _summary_on(page, "AMX", COLUMNS_ON_AMX, with_amx)
-    return f"{on_avx2}\n\n{on_amx}"
+def summary(page: str, document: Path) -> str:
+    """Return the tables of a document, and where they are from."""
+    on_amx = _summary_on(page, "AMX", COLUMNS_ON_AMX)
+    if document == README:
+        return on_amx
+    on_avx2 = _summary_on(page, "AVX2", COLUMNS_ON_AVX2)
+    return f"{on_amx}\n\n{on_avx2}"
 
 
-def _summary_on(
-    page: str, instruction_set: str, columns: dict[str, str], works: dict[str, str]
-) -> str:
+def _summary_on(page: str, instruction_set: str, columns: dict[str, str]) -> str:
     figures = figures_of(page, instruction_set)
     facts = machine(figures)
     headings = [f"on {facts['cores usable']} CPU cores", *columns.values()]
     lines = [f"| {' | '.join(headings)} |", "|---" * len(headings) + "|"]
-    for letter, work in works.items():
+    for letter, work in WORK.items():
         entries = measured(figures, letter)
         cells = [cell(entries, name) for name in columns]
         lines.append(f"| {work} | {' | '.join(cells)} |")
@@ -178,7 +188,7 @@ def picture(figures: str) -> str:
     ]
     for number, (letter, work) in enumerate(WORK.items()):
         found, top = measured(figures, letter), TOP + ROW * number
-        shown = {name: found[name][0] for name in ("bert-score", "ours")}
+        shown = {name: found[name]["median"] for name in ("bert-score", "ours")}
         slowest = max(map(seconds, shown.values()))
         parts.append(text_line(MARGIN, top + 6, work, INK, anchor="start", size=14))
         for place, ((name, time), colour) in enumerate(

@@ -86,6 +86,8 @@ def test_ours_and_bert_score_are_compared(tiny_model, tiny_bundle, tmp_path):
     mine, theirs = case.timings
     assert (len(mine.seconds), len(theirs.seconds)) == (2, 2)
     assert mine.score_difference <= 1e-5
+    assert all(0 < seconds < 60 for seconds in mine.processor_seconds + theirs.processor_seconds)
+    assert (len(mine.processor_seconds), len(theirs.processor_seconds)) == (2, 2)
     assert 20 < mine.peak_memory_mb < theirs.peak_memory_mb
     faster, outside = case.figures
     assert not faster.met
@@ -185,7 +187,7 @@ def test_figures_are_medians_of_ratios_within_rounds():
 
 def measured_case(settings):
     """Measure nothing."""
-    timings = [Timing("ours", [1.0, 2.0], 10.0, 100.0, 1e-6), Timing("bert-score", [2.0])]
+    timings = [Timing("ours", [1.0, 2.0], [2.5], 10.0, 100.0, 1e-6), Timing("bert-score", [2.0])]
     skipped = [Skipped("other", "missing")]
     return Case("z", "nothing", timings=timings, skipped=skipped, encode_rate=3e9)
 
@@ -212,7 +214,7 @@ def test_a_run_writes_and_shows_what_was_measured(tmp_path, capsys):
         cell.strip()
         for cell in next(line for line in text.split("\n") if line.startswith("| ours")).split("|")
     ]
-    assert row[1:-1] == ["ours", "1.50 s", "1.00 s to 2.00 s", "10", "100 MB", "1.0e-06"]
+    assert row[1:-1] == ["ours", "1.50 s", "1.00 s to 2.00 s", "2.50 s", "10", "100 MB", "1.0e-06"]
 
 
 def test_figures_go_where_the_page_has_those_of_the_processor():
