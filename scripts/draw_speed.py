@@ -61,6 +61,9 @@ COLUMNS_ON_AMX = {
 INEXACT = ("bert-score 0.3.13, model in bfloat16", "ours, int8", "ours, fp32 bundle on OpenVINO")
 """The contestants whose scores differ from bert-score's."""
 
+WITH_MEMORY = ("bert-score", "ours", "ours, int8", "ours, fp32 bundle on OpenVINO")
+"""The contestants whose memory is shown."""
+
 Measured = dict[str, dict[str, str]]
 """By contestant the cells of its row, as they are written, by the headings of their columns."""
 
@@ -135,15 +138,20 @@ def seconds(written: str) -> float:
 def cell(found: Measured, name: str) -> str:
     """Return the time of a contestant, with how many times as fast as bert-score it is; "-" if it
     was not measured.
+
+    In brackets is its processor time, in the same unit, where that was measured.
     """
     if name not in found:
         return "-"
     entry = found[name]
     time = entry["median"]
-    parts = [short(time)]
-    if entry.get("processor", "-") != "-":
-        parts.append(f"CPU {short(entry['processor'])}")
-    if entry["peak memory"] != "-":
+    processor = entry.get("processor", "-")
+    if processor == "-":
+        parts = [short(time)]
+    else:
+        unit = short(time).split()[1]
+        parts = [f"{short(time)} ({short(processor).removesuffix(unit).strip()})"]
+    if entry["peak memory"] != "-" and name in WITH_MEMORY:
         parts.append(entry["peak memory"])
     if name != "bert-score":
         parts.append(f"{seconds(found['bert-score']['median']) / seconds(time):.1f} ×")
