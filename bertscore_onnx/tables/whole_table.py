@@ -1,5 +1,7 @@
-"""Tables that are held whole, from a file or a data frame, whose columns are read as texts, names
-or numbers.
+"""Tables that are held whole.
+
+`read_table` reads a file, `WholeTable.of_frame` a data frame; the columns of a `WholeTable` are
+read as texts, names or numbers.
 """
 
 import math
@@ -45,38 +47,30 @@ class WholeTable:
 
     @classmethod
     def of_frame(cls, frame: Any, title: str) -> "WholeTable":
-        """Return the rows of a data frame, or of a mapping of columns, in any form that `adapt`
-        knows.
+        """Return the rows of a data frame, or of a mapping of columns.
 
-        InputError is raised if the columns have different numbers of values; InputTypeError for
-        anything else.
+        It may have any form that `adapt` knows. InputError is raised if the columns have different
+        numbers of values; InputTypeError for anything else.
         """
-        index = [
-            name for name in getattr(getattr(frame, "index", None), "names", ()) if name is not None
-        ]
-        has_index = bool(index) and not {*index} & {*frame.columns}  # pandas may hold the ids there
+        # pandas may hold the ids in the index.
+        levels = getattr(getattr(frame, "index", None), "names", ())
+        index = [name for name in levels if name is not None]
+        has_index = bool(index) and not set(index) & set(frame.columns)
         batch = adapt(frame.reset_index() if has_index else frame, title)
-        columns = [batch.values(name) for name in batch.names]
-        names = [str(name) for name in batch.names]
+        columns = list(map(batch.values, batch.names))
+        names = list(map(str, batch.names))
         for name in names:
-            if names.count(name) > 1:
-                raise InputError(
-                    f"{title}: there are {names.count(name)} columns {name!r}; expected one."
-                )
-        if len({*map(len, columns)}) > 1:
-            counts = ", ".join(
-                f"{len(values)} for {name}" for name, values in zip(names, columns, strict=True)
-            )
-            raise InputError(
-                f"{title}: the columns have different numbers of values: {counts}. Give each a "
-                "value."
-            )
-        rows = [
-            (f"{title}, row {number}", dict(zip(names, values, strict=True)))
-            for number, values in enumerate(zip(*columns, strict=True))
-        ]
+            number = names.count(name)
+            if number > 1:
+                raise InputError(f"{title}: there are {number} columns {name!r}; expected one.")
+        if len(set(map(len, columns))) > 1:
+            raise _unequal_columns(title, names, columns)
+        rows: list[Row] = []
+        for number, values in enumerate(zip(*columns, strict=True)):
+            rows.append((f"{title}, row {number}", dict(zip(names, values, strict=True))))
         table = cls(title, names, rows)
-        table.labels, table.levels = row_labels(frame), [*map(str, index)] if has_index else []
+        table.labels = row_labels(frame)
+        table.levels = list(map(str, index)) if has_index else []
         return table
 
     def __len__(self) -> int:
@@ -84,7 +78,7 @@ class WholeTable:
         return len(self._rows)
 
     def place(self, row: int) -> str:
-        """Return the place of a row, counted from 0, such as `scores.tsv, line 12`."""
+        """Return the place of a row from 0, such as `scores.tsv, line 12`."""
         return self._rows[row][0]
 
     def find(self, names: str | Iterable[str], option: str | Argument, advice: str = "") -> str:
@@ -108,8 +102,9 @@ class WholeTable:
         return any(isinstance(value, list | dict | np.ndarray) for value in self.values(column))
 
     def shown(self, column: str) -> str:
-        """Return the name of a column as messages show it, with a word if it holds lists or
-        objects.
+        """Return the name of a column as messages show it.
+
+        A word is added if it holds lists or objects.
         """
         return f"{column} (nested)" if self.is_nested(column) else column
 
@@ -118,15 +113,17 @@ class WholeTable:
 
         Blanks are texts such as "" and "NA", and nulls are of no kind.
         """
-        return {
-            "numbers"
-            if _as_number(value) is not None
-            else "blanks"
-            if is_null(value, "number")
-            else "texts"
-            for value in self.values(column)
-            if not is_null(value)
-        }
+        kinds: set[Literal["numbers", "texts", "blanks"]] = set()
+        for value in self.values(column):
+            if is_null(value):
+                continue
+            if _as_number(value) is not None:
+                kinds.add("numbers")
+            elif is_null(value, "number"):
+                kinds.add("blanks")
+            else:
+                kinds.add("texts")
+        return kinds
 
     def texts(self, column: str) -> list[str]:
         """Return the texts of a column.
@@ -150,18 +147,20 @@ class WholeTable:
     def without_nulls(
         self, column: str, *, are_texts: bool = False
     ) -> tuple["WholeTable", list[int]]:
-        """Return the rows that have a value in a column, and their positions among all rows.
+        """Return the rows that have a value in a column, and their positions.
 
-        A blank value counts as null, as CSV has no other, unless it is one of texts, where it is an
-        empty text.
+        The positions are among all rows. A blank value counts as null, as CSV has no other, unless
+        it is one of texts, where it is an empty text.
         """
         kind: Literal["text", "name"] = "text" if are_texts else "name"
-        rows = [
-            row
-            for row, (_, values) in enumerate(self._rows)
-            if not is_null(values.get(column), kind)
-        ]
-        return WholeTable(self.title, self.names, [self._rows[row] for row in rows]), rows
+        rows = []
+        positions = []
+        for position, row in enumerate(self._rows):
+            _, values = row
+            if not is_null(values.get(column), kind):
+                rows.append(row)
+                positions.append(position)
+        return WholeTable(self.title, self.names, rows), positions
 
     def keys(self, column: str) -> list[str]:
         """Return names, such as systems' names.
@@ -178,7 +177,7 @@ class WholeTable:
         InputError is raised if a value is anything else than a finite number.
         """
         values = self.values(column)
-        if {*map(type, values)} <= {float, int, bool, str}:
+        if set(map(type, values)) <= {float, int, bool, str}:
             try:
                 floats = [float(number_text(value)) for value in values]  # type: ignore[arg-type]
                 numbers = np.array(floats, dtype=np.float64)
@@ -187,7 +186,8 @@ class WholeTable:
             else:
                 if not np.isinf(numbers).any():
                     return numbers
-        return np.array([self._number(column, row) for row in range(len(self))], dtype=np.float64)
+        checked = [self._number(column, row) for row in range(len(self))]
+        return np.array(checked, dtype=np.float64)
 
     def _value(self, column: str, row: int) -> object:
         place, values = self._rows[row]
@@ -204,7 +204,7 @@ class WholeTable:
 
     def _key(self, column: str, row: int) -> str:
         value = self._value(column, row)
-        # a frame with a missing value has no integers
+        # A frame with a missing value has no integers.
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, int) and not isinstance(value, bool):
@@ -224,15 +224,23 @@ class WholeTable:
         if number is not None:
             return number
         shown = shortened(value) if isinstance(value, str) else value
-        advice = (
-            " Write decimals with a point."
-            if re.fullmatch(r"\s*[+-]?\d*,\d+\s*", str(value))
-            else ""
-        )
+        has_comma = re.fullmatch(r"\s*[+-]?\d*,\d+\s*", str(value))
+        advice = " Write decimals with a point." if has_comma else ""
         raise InputError(
             f"{self.place(row)}: the column {column!r} holds {shown!r}; expected a number, or "
             f"nothing where there is none.{advice}"
         )
+
+
+def _unequal_columns(
+    title: str, names: Sequence[str], columns: Sequence[Sequence[object]]
+) -> InputError:
+    """Return the error for columns with different numbers of values."""
+    sizes = zip(names, map(len, columns), strict=True)
+    counts = ", ".join(f"{size} for {name}" for name, size in sizes)
+    return InputError(
+        f"{title}: the columns have different numbers of values: {counts}. Give each a value."
+    )
 
 
 def row_labels(values: object) -> list[Hashable] | None:
@@ -270,8 +278,8 @@ def _as_number(value: object) -> float | None:
 
 _COUNTER = re.compile(
     "(?:^|[^a-z]|(?=[A-Z]))"
-    "(?i:attempt|batch|epoch|fold|id|idx|index|iter|iteration|line|no|nr|num|number|offset|position|row|run|seed|shard"
-    "|step|timestamp|trial|turn|year)[^A-Za-z]*$"
+    "(?i:attempt|batch|epoch|fold|id|idx|index|iter|iteration|line|no|nr|num|number|offset"
+    "|position|row|run|seed|shard|step|timestamp|trial|turn|year)[^A-Za-z]*$"
 )
 """The end of the name of a column that counts, if it has whole numbers: `global_step`,
 `trainTrialIndex`.
@@ -279,15 +287,20 @@ _COUNTER = re.compile(
 
 
 def may_be_scores(name: str, tables: Sequence[WholeTable]) -> bool:
-    """Return whether a column may have scores: numbers that are no constant of each table, and do
-    not count.
+    """Return whether a column may have scores.
+
+    These are numbers that are no constant of each table, and do not count.
     """
     kinds = set().union(*(table.content(name) for table in tables))
-    # a text among numbers is an error that names the row
-    if "numbers" not in kinds or "texts" in kinds:
-        return "numbers" in kinds
-    columns = [table.numbers(name) for table in tables]
-    columns = [numbers[~np.isnan(numbers)] for numbers in columns]
+    if "numbers" not in kinds:
+        return False
+    # A text among numbers is an error that names the row.
+    if "texts" in kinds:
+        return True
+    columns = []
+    for table in tables:
+        numbers = table.numbers(name)
+        columns.append(numbers[~np.isnan(numbers)])
     num_values = [len(np.unique(numbers)) for numbers in columns]
     if max(num_values) < 2:
         return False
@@ -295,14 +308,18 @@ def may_be_scores(name: str, tables: Sequence[WholeTable]) -> bool:
         return True
     if _COUNTER.search(name):
         return False
-    if any(
-        number > 0.8 * len(numbers) for number, numbers in zip(num_values, columns, strict=True)
-    ):
-        return False
-    first, *others = columns
-    rises = (np.diff(first) >= 0) | (first[1:] == first[0])  # or begins again
-    are_alike = all(np.array_equal(np.sort(first), np.sort(numbers)) for numbers in others)
-    return num_values[0] < 3 or not (rises.all() and are_alike)
+    # Numbers of rows differ in nearly all rows.
+    for num_different, numbers in zip(num_values, columns, strict=True):
+        if num_different > 0.8 * len(numbers):
+            return False
+    if num_values[0] < 3:
+        return True
+    # A counter rises, or begins again, and has the same values in all tables.
+    first = columns[0]
+    rises = (np.diff(first) >= 0) | (first[1:] == first[0])
+    if not rises.all():
+        return True
+    return any(not np.array_equal(np.sort(first), np.sort(numbers)) for numbers in columns[1:])
 
 
 # Reading a whole table.
@@ -331,18 +348,26 @@ def read_table(name: str, dialect: Dialect = DEFAULT_DIALECT) -> WholeTable:
         def read(has_quotes: bool) -> WholeTable:
             reader = open_table(source, table_format, replace(dialect, has_quotes=has_quotes))
             rows = read_whole(reader)
-            names = reader.names or [
-                *dict.fromkeys(column for _, values in rows for column in values)
-            ]
+            names = reader.names or _columns(rows)
             table = WholeTable(source.title, names, rows)
             table.signature = reader.signature
             return table
 
-        sniffs = table_format == "tsv" and dialect.has_quotes
-        table = _sniffed(read) if sniffs else read(dialect.has_quotes)
+        if table_format == "tsv" and dialect.has_quotes:
+            table = _sniffed(read)
+        else:
+            table = read(dialect.has_quotes)
     if not len(table):
         raise InputError(f"{source.title} has no rows; expected one or more below its header.")
     return table
+
+
+def _columns(rows: Iterable[Row]) -> list[str]:
+    """Return the columns of rows, in the order of their appearance."""
+    names: dict[str, None] = {}
+    for _, values in rows:
+        names |= dict.fromkeys(values)
+    return list(names)
 
 
 def _sniffed(read: Callable[[bool], WholeTable]) -> WholeTable:
