@@ -1,9 +1,11 @@
-"""Values of JSON lines and of text formats as columns of Arrow: their types, which only the values
-show, and arrays.
+"""Columns of Arrow from JSON lines and text formats.
+
+`JsonTypes` finds their types, which only the values show; `array_of` makes arrays.
 """
 
 import json
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from bertscore_onnx.errors import Argument, InputError, shortened
@@ -35,28 +37,25 @@ class JsonTypes:
         """Add rows."""
         import pyarrow
 
-        for name in dict.fromkeys(name for record in records for name in record):
+        for name in dict.fromkeys(chain.from_iterable(records)):
             values = [record.get(name) for record in records]
             before = self._types.setdefault(name, pyarrow.null())
             if any(isinstance(value, list) for value in values):
                 self._with_lists.add(name)
-            if name not in self._conflicts:
-                try:
-                    schemas = [
-                        pyarrow.schema([(name, kind)])
-                        for kind in (before, pyarrow.array(values).type)
-                    ]
-                    self._types[name] = (
-                        pyarrow.unify_schemas(schemas, promote_options="permissive").field(0).type
-                    )
-                except (pyarrow.ArrowException, OverflowError, TypeError, ValueError):
-                    self._conflicts[name] = _conflict(before, values)
+            if name in self._conflicts:
+                continue
+            try:
+                self._types[name] = _common_type(before, pyarrow.array(values).type)
+            except (pyarrow.ArrowException, OverflowError, TypeError, ValueError):
+                self._conflicts[name] = _conflict(before, values)
 
     def of_texts(self, name: str) -> "pyarrow.DataType":
         """Return the type of a column of texts: lists of them if a row has a list."""
         import pyarrow
 
-        return pyarrow.list_(pyarrow.string()) if name in self._with_lists else pyarrow.string()
+        if name in self._with_lists:
+            return pyarrow.list_(pyarrow.string())
+        return pyarrow.string()
 
     def of(self, name: str, remedy: tuple[str | Argument, ...]) -> "pyarrow.DataType":
         """Return the type of another column.
@@ -72,11 +71,28 @@ class JsonTypes:
         return self._types[name]
 
 
-def _conflict(before: "pyarrow.DataType", values: Sequence[object]) -> str:
-    """Return why values have no type in common, given the type of those before."""
+def _common_type(kind: "pyarrow.DataType", other: "pyarrow.DataType") -> "pyarrow.DataType":
+    """Return a type that holds the values of both.
+
+    Raise an error of Arrow if there is none.
+    """
     import pyarrow
 
-    kinds = [] if pyarrow.types.is_null(before) else [str(before)]
+    # Arrow finds common types of the fields of schemas alone.
+    schemas = [pyarrow.schema([("values", kind)]), pyarrow.schema([("values", other)])]
+    return pyarrow.unify_schemas(schemas, promote_options="permissive").field(0).type
+
+
+def _conflict(before: "pyarrow.DataType", values: Sequence[object]) -> str:
+    """Return why values have no type in common.
+
+    `before` is the type of the values before them.
+    """
+    import pyarrow
+
+    kinds = []
+    if not pyarrow.types.is_null(before):
+        kinds.append(str(before))
     for value in values:
         shown = shortened(json.dumps(value, ensure_ascii=False))
         try:
@@ -87,19 +103,24 @@ def _conflict(before: "pyarrow.DataType", values: Sequence[object]) -> str:
             return f"several types are in {shown}"
         if not pyarrow.types.is_null(kind):
             kinds.append(str(kind))
-    if {*kinds} == {"int64", "double"}:
+    if set(kinds) == {"int64", "double"}:
         return "whole numbers above 2**53 are among other numbers"
-    return "they are " + " and ".join(
-        shortened(kind, 100) for kind in list(dict.fromkeys(kinds))[:2]
-    )
+    different = list(dict.fromkeys(kinds))
+    return "they are " + " and ".join(shortened(kind, 100) for kind in different[:2])
 
 
 def _unwritable(kind: Any) -> str:
-    """Return the reason why Parquet cannot hold a type, if any: objects without keys."""
-    if kind.num_fields == 0:
-        return "there are objects without keys" if str(kind) == "struct<>" else ""
-    fields = [kind.field(position) for position in range(kind.num_fields)]
-    return next(filter(None, (_unwritable(field.type) for field in fields)), "")
+    """Return why Parquet cannot hold a type; empty if it can.
+
+    The reason is objects without keys.
+    """
+    if str(kind) == "struct<>":
+        return "there are objects without keys"
+    for position in range(kind.num_fields):
+        reason = _unwritable(kind.field(position).type)
+        if reason:
+            return reason
+    return ""
 
 
 def array_of(values: Sequence[object], field: "pyarrow.Field", title: str) -> "pyarrow.Array":
