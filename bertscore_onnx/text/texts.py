@@ -13,9 +13,10 @@ Context = str | Sequence[str] | None
 
 @dataclass(frozen=True, slots=True)
 class TextInContext:
-    """A text and the sentences before it, which are encoded with it and, by default, not matched.
+    """A text and the sentences before it.
 
-    Scorers accept it in place of a string; they have a setting for the role of its context.
+    These are encoded with it and, by default, not matched. Scorers accept it in place of a string;
+    they have a setting for the role of its context.
 
     Raises:
         InputTypeError: the text is not a string, or the context is neither a string nor a list of
@@ -31,15 +32,10 @@ class TextInContext:
 
     def __post_init__(self) -> None:
         """Check the strings, and strip the sentences of the context."""
-        sentences = (
-            [self.context]
-            if isinstance(self.context, str)
-            else collect_strings(self.context, "context")
-        )
+        sentences = _sentences(self.context, "context")
         object.__setattr__(self, "text", check_string(self.text, "text"))
-        object.__setattr__(
-            self, "context", tuple(stripped for text in sentences if (stripped := text.strip()))
-        )
+        stripped = [sentence.strip() for sentence in sentences]
+        object.__setattr__(self, "context", tuple(filter(None, stripped)))
 
     def __len__(self) -> int:
         """Return the number of characters."""
@@ -68,9 +64,16 @@ def in_context(texts: Iterable[Text], context: Context, name: str) -> list[Text]
     `name` is the name of the context in messages.
     """
     if context is None:
-        return [*texts]
-    sentences = [context] if isinstance(context, str) else collect_strings(context, name)
+        return list(texts)
+    sentences = _sentences(context, name)
     return [TextInContext(text, sentences) for text in bare_texts(texts)]
+
+
+def _sentences(context: str | Iterable[str], name: str) -> list[str]:
+    """Return the sentences of a context, which may be one text."""
+    if isinstance(context, str):
+        return [context]
+    return collect_strings(context, name)
 
 
 def collect_strings(texts: Iterable[str], name: str) -> list[str]:
@@ -78,10 +81,10 @@ def collect_strings(texts: Iterable[str], name: str) -> list[str]:
 
     `name` is its name in messages.
     """
-    return [
-        check_string(text, f"{name}[{position}]")
-        for position, text in enumerate(check_many(texts, name))
-    ]
+    strings = []
+    for position, text in enumerate(check_many(texts, name)):
+        strings.append(check_string(text, f"{name}[{position}]"))
+    return strings
 
 
 def check_string(text: object, name: str) -> str:
@@ -91,7 +94,7 @@ def check_string(text: object, name: str) -> str:
     """
     if not isinstance(text, str):
         raise InputTypeError(f"{name} is {describe(text)}; expected a string.{_hint(text)}")
-    # of a subclass too: scoring compares texts without any code of the caller
+    # Of a subclass too: scoring compares texts without any code of the caller.
     return str.__str__(text)
 
 
@@ -103,8 +106,7 @@ def check_many(values: Iterable[Any], name: str) -> Iterable[Any]:
     if _has_columns(values):
         raise InputTypeError(
             f"{name} is {type(values).__name__} with columns; expected a list of strings. Give "
-            "one column, such as "
-            'frame["candidate"], or use `score_frame`.'
+            'one column, such as frame["candidate"], or use `score_frame`.'
         )
     is_single = isinstance(values, str | bytes | os.PathLike) or getattr(values, "ndim", 1) == 0
     if is_single or isinstance(values, Set) or not isinstance(values, Iterable):
@@ -115,18 +117,22 @@ def check_many(values: Iterable[Any], name: str) -> Iterable[Any]:
 
 
 def _has_columns(values: object) -> bool:
-    """Return whether this is a data frame, a table, a dataset or a mapping: most iterate over the
-    names of columns.
+    """Return whether this is a data frame, a table, a dataset or a mapping.
+
+    Most of them iterate over the names of columns.
     """
-    return isinstance(values, Mapping) or any(
-        hasattr(type(values), name) for name in ("columns", "column_names")
-    )
+    if isinstance(values, Mapping):
+        return True
+    kind = type(values)
+    return hasattr(kind, "columns") or hasattr(kind, "column_names")
 
 
 def describe(value: object) -> str:
     """Return the type of a value, and the beginning of its representation."""
     text = repr(value)
-    return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
+    if len(text) > 60:
+        text = f"{text[:57]}..."
+    return f"{type(value).__name__} {text}"
 
 
 def _hint(value: object) -> str:
