@@ -1,11 +1,14 @@
-"""The columns of a table: finds the columns of texts, checks their values, and names the columns of
-scores.
+"""Columns of tables.
+
+`Column` finds a column of texts and checks its values, and `RowReader` reads the texts of rows.
+Here are also the roles of columns, and the names of the columns of scores.
 """
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from math import isnan
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -99,29 +102,41 @@ is refused.
 
 def roles_of_command(command: str) -> tuple[str, ...]:
     """Return the roles that some form of the inputs of a command uses."""
-    return tuple(
-        dict.fromkeys(role for roles in ROLES_OF_FORMS[command].values() for role in roles)
-    )
+    roles = chain.from_iterable(ROLES_OF_FORMS[command].values())
+    return tuple(dict.fromkeys(roles))
 
 
 def check_uses(
     named: Mapping[str, Sequence[str]], forms: Iterable[str], used: Collection[str]
 ) -> None:
-    """Raise InputError for a named role that the forms of the inputs do not use."""
+    """Raise InputError for a named role that is not used.
+
+    Args:
+        named: the columns by role.
+        forms: the forms of the inputs, for the message.
+        used: the roles that these use.
+    """
     for role, columns in named.items():
-        if role not in used:
-            names = columns[0] if len(columns) == 1 else [*columns]
-            known = ", ".join(dict.fromkeys(used))
-            others = f", or name one of {known}" if known else ""
-            raise InputError(
-                Argument("columns", {role: names}),
-                f" has no effect on {', '.join(dict.fromkeys(forms))}. Leave it out{others}.",
-            )
+        if role in used:
+            continue
+        names = columns[0] if len(columns) == 1 else list(columns)
+        advice = "Leave it out"
+        if used:
+            advice += f", or name one of {', '.join(dict.fromkeys(used))}"
+        inputs = ", ".join(dict.fromkeys(forms))
+        raise InputError(
+            Argument("columns", {role: names}),
+            f" has no effect on {inputs}. {advice}.",
+        )
 
 
 def check_forms(named: Mapping[str, Sequence[str]], command: str, forms: Sequence[str]) -> None:
-    """Raise InputError for a named role that a command does not use in inputs of these forms."""
-    check_uses(named, forms, [role for form in forms for role in ROLES_OF_FORMS[command][form]])
+    """Raise InputError for a named role that a command does not use.
+
+    It counts what the command uses in inputs of these forms.
+    """
+    used = chain.from_iterable(ROLES_OF_FORMS[command][form] for form in forms)
+    check_uses(named, forms, list(used))
 
 
 def id_columns(
@@ -154,12 +169,14 @@ def id_columns(
             return columns
     if named:
         wanted = " or ".join(map(repr, named))
-        raise InputError(
-            f"{title}: there is no column {wanted}, only {listed([*map(repr, names)])}."
-        )
+        known = listed(list(map(repr, names)))
+        raise InputError(f"{title}: there is no column {wanted}, only {known}.")
+    # Of two columns with one plain name, the first counts.
     by_plain_name = {_plain(name): name for name in reversed(names) if name not in others}
-    usual = next((name for name in ID_COLUMNS if name in by_plain_name), None)
-    return () if usual is None else (by_plain_name[usual],)
+    for usual in ID_COLUMNS:
+        if usual in by_plain_name:
+            return (by_plain_name[usual],)
+    return ()
 
 
 def check_order_of_ids(ids: Iterable[tuple[str, str]], title: str, plain: str) -> None:
@@ -207,19 +224,21 @@ def check_free(
     place: str,
     remedy: tuple[str | Argument, ...] = (RENAME_SCORES,),
 ) -> None:
-    """Raise InputError, with the remedy beside renaming it, if a column already has the name of a
-    new column.
+    """Raise InputError if a column already has the name of a new column.
+
+    The remedy is what helps beside renaming it.
     """
     for name in names:
-        if name in added:
-            is_fixed = name == BEST and remedy == (RENAME_SCORES,)
-            alternative = () if is_fixed else (", or ", *remedy)
-            raise InputError(
-                f"{place}: there is a column {name!r} already, and scores would go there. Rename "
-                "it",
-                *alternative,
-                ".",
-            )
+        if name not in added:
+            continue
+        # The column of the best reference has one name, whatever the scores are called.
+        is_fixed = name == BEST and remedy == (RENAME_SCORES,)
+        alternative = () if is_fixed else (", or ", *remedy)
+        raise InputError(
+            f"{place}: there is a column {name!r} already, and scores would go there. Rename it",
+            *alternative,
+            ".",
+        )
 
 
 def check_score_names(names: Sequence[str]) -> tuple[str, ...]:
@@ -229,28 +248,31 @@ def check_score_names(names: Sequence[str]) -> tuple[str, ...]:
 
     Raises an InputError unless they are three or four different ones.
     """
-    is_list = (
-        isinstance(names, Sequence)
-        and not isinstance(names, str)
-        and all(isinstance(name, str) for name in names)
-    )
-    names_taken = ("", BEST, REASON, UNKNOWN)
-    if (
-        not is_list
-        or len(names) not in (3, 4)
-        or len({*names, *names_taken}) != len(names) + len(names_taken)
-    ):
+    if not _are_score_names(names):
         raise InputError(
             f"The columns of scores are called {names!r}; expected three different names, such as "
             f"p, r and f, or a fourth for whether a text was truncated, other than {BEST}, "
             f"{UNKNOWN} and {REASON}."
         )
-    return (*names, *[UNKNOWN] * (len(names) - 3))
+    if len(names) > len(SCORE_NAMES):
+        return (*names, UNKNOWN)
+    return tuple(names)
+
+
+def _are_score_names(names: object) -> bool:
+    """Return whether these are three or four different names that are free."""
+    if not isinstance(names, Sequence) or isinstance(names, str):
+        return False
+    if len(names) not in (3, 4) or not all(isinstance(name, str) for name in names):
+        return False
+    taken = ("", BEST, REASON, UNKNOWN)
+    return len({*names, *taken}) == len(names) + len(taken)
 
 
 class UnreadableRow(dict[str, object]):
-    """A row of a file that cannot be read: it has no values, and the reason stands in the place of
-    its texts.
+    """A row of a file that cannot be read.
+
+    It has no values, and the reason stands in the place of its texts.
     """
 
     def __init__(self, reason: str) -> None:
@@ -287,35 +309,41 @@ class Column:
         Raise InputError, with the place, if not exactly one has it.
         """
         found = [name for name in self.names if name in available]
-        if found:
-            name = found[0]
-            if available.count(name) > 1:
-                raise InputError(
-                    f"{place}: there are {available.count(name)} columns {name!r}; expected one."
-                )
-            if len(found) > 1 and name != self.names[0]:
-                usual = " and ".join(map(repr, found))
-                raise InputError(
-                    f"{place}: there are columns {usual}; expected one of them. Name it with ",
-                    self.option,
-                    ".",
-                )
-            return name
-        if self.is_id and not self.option:
-            return self.names[0]
+        if not found:
+            if self.is_id and not self.option:
+                return self.names[0]
+            raise self._not_found(available, place, advice)
+        name = found[0]
+        number = available.count(name)
+        if number > 1:
+            raise InputError(f"{place}: there are {number} columns {name!r}; expected one.")
+        if len(found) > 1 and name != self.names[0]:
+            usual = " and ".join(map(repr, found))
+            raise InputError(
+                f"{place}: there are columns {usual}; expected one of them. Name it with ",
+                self.option,
+                ".",
+            )
+        return name
+
+    def _not_found(self, available: Sequence[str], place: str, advice: str) -> InputError:
+        """Return the error for a table without this column."""
         wanted = either(map(repr, self.names))
-        # a single column is named already
-        choices = [*map(str, available)] if len(available) > 1 else []
-        near = next(filter(None, (meant(str(name), choices) for name in self.names)), "")
-        only = "only " + listed(
-            [repr(shortened(name) if isinstance(name, str) else name) for name in available]
-        )
-        rest = only if available else "nor any other"
-        problem = f"{place}: there is no column {wanted}, {rest}.{near}"
+        problem = f"{place}: there is no column {wanted}, "
+        if available:
+            shown = [shortened(name) if isinstance(name, str) else name for name in available]
+            problem += f"only {listed(list(map(repr, shown)))}."
+        else:
+            problem += "nor any other."
+        # A single column is named already.
+        if len(available) > 1:
+            choices = list(map(str, available))
+            near = [meant(str(name), choices) for name in self.names]
+            problem += next(filter(None, near), "")
         remedy = _remedy(available)
         if self.option and not remedy:
-            raise InputError(f"{problem} Name one with ", self.option, f"{advice}.")
-        raise InputError(f"{problem} {remedy or 'Add it.'}")
+            return InputError(f"{problem} Name one with ", self.option, f"{advice}.")
+        return InputError(f"{problem} {remedy or 'Add it.'}")
 
     def texts_of(self, value: object, name: str, place: str) -> list[str]:
         """Return the texts of a value in the column of this name.
@@ -335,8 +363,10 @@ class Column:
             return [value]
         if isinstance(value, UnreadableRow):
             raise InputError(f"{place}: {value.reason}")
-        if isinstance(value, tuple) or hasattr(value, "tolist"):  # an array, or a Series
-            value = [*value] if isinstance(value, tuple) else value.tolist()
+        if isinstance(value, tuple):
+            value = list(value)
+        elif hasattr(value, "tolist"):  # an array, or a Series
+            value = value.tolist()
         if self.is_id and not (isinstance(value, list | dict) and self.option):
             return [id_text(value)]
         if self.may_be_empty and is_null(value):
@@ -344,17 +374,31 @@ class Column:
         may_be_list = self.may_hold_lists and (value or self.may_be_empty)
         if may_be_list and isinstance(value, list) and all(isinstance(text, str) for text in value):
             return value
-        expected = "a text, or a list of one or more" if self.may_hold_lists else "a text"
-        expected = "a text, a list of texts, or null" if self.may_be_empty else expected
-        expected = "a text, or a whole number" if self.is_id else expected
-        hint = (
-            ""
-            if self.may_be_empty or self.is_id
-            else _hint(value, is_single=not self.may_hold_lists)
-        )
         raise InputError(
-            f"{place}: the column {name!r} holds {_described(value)}; expected {expected}.{hint}"
+            f"{place}: the column {name!r} holds {_described(value)}; expected "
+            f"{self._expected()}.{self._hint(value)}"
         )
+
+    def _expected(self) -> str:
+        """Return the kinds of values that it may hold."""
+        if self.is_id:
+            return "a text, or a whole number"
+        if self.may_be_empty:
+            return "a text, a list of texts, or null"
+        if self.may_hold_lists:
+            return "a text, or a list of one or more"
+        return "a text"
+
+    def _hint(self, value: object) -> str:
+        """Return what to do about a value that is no text; empty for some."""
+        if self.may_be_empty or self.is_id:
+            return ""
+        if is_null(value) or (isinstance(value, list) and any(map(is_null, value))):
+            return " Leave the row out, or make the text empty, which scores 0."
+        is_list_of_texts = isinstance(value, list) and value and isinstance(value[0], str)
+        if is_list_of_texts and not self.may_hold_lists:
+            return " Candidates are scored one by one: write a row for each."
+        return ""
 
 
 def texts_of_row(
@@ -364,8 +408,10 @@ def texts_of_row(
 
     Raise InputError, with the place, where a value has none.
     """
-    row = zip(columns, names, values, strict=True)
-    return [text for column, name, value in row for text in column.texts_of(value, name, place)]
+    texts = []
+    for column, name, value in zip(columns, names, values, strict=True):
+        texts += column.texts_of(value, name, place)
+    return texts
 
 
 _QUOTED = r"""(?:'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+")"""
@@ -385,7 +431,7 @@ def _is_printed_list(text: str) -> bool:
     A printed list is square brackets around nothing but quoted texts and nulls, or ends with
     pandas' line of a `dtype`.
     """
-    # rare, and faster than the expression
+    # Such beginnings are rare, and faster to find than the expression is to match.
     may_be_list = text.lstrip()[:1] == "[" or "dtype" in text
     return may_be_list and _PRINTED_LIST.fullmatch(text.strip()) is not None
 
@@ -394,14 +440,16 @@ def id_text(value: object) -> str:
     """Return an id as a text, as TSV and CSV have it; empty for null."""
     if is_null(value):
         return ""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
 
 
 def _remedy(names: Sequence[str]) -> str:
     """Return what to do about columns that are none; nothing if they may be."""
     if str(next(iter(names), "")).startswith("sep="):  # as Excel reads it
         return "Delete this line, which is for Excel alone."
-    if {"columns", "data"} <= {*names}:
+    if {"columns", "data"} <= set(names):
         return "Write an object for each row, as pandas does with orient='records'."
     return ""
 
@@ -413,8 +461,9 @@ column of texts.
 
 
 def is_null(value: object, kind: Literal["text", "name", "number"] = "text") -> bool:
-    """Return whether a value is null in a column of this kind: None, NaN, or one of the texts in
-    `_NULLS`.
+    """Return whether a value is null in a column of this kind.
+
+    None and NaN are, and the texts in `_NULLS`.
     """
     if isinstance(value, str):
         return kind != "text" and value.strip().lower() in _NULLS[kind]
@@ -429,18 +478,12 @@ def _described(value: object) -> str:
         return "null"
     if not isinstance(value, list):
         return _KINDS.get(type(value), f"a value of type {type(value).__name__}")
-    items = [item for item in value if not isinstance(item, str)]
     if not value:
         return "an empty list"
-    return f"a list with {_described(items[0])} in it" if items else "a list"
-
-
-def _hint(value: object, *, is_single: bool) -> str:
-    if is_null(value) or (isinstance(value, list) and any(map(is_null, value))):
-        return " Leave the row out, or make the text empty, which scores 0."
-    if is_single and isinstance(value, list) and value and isinstance(value[0], str):
-        return " Candidates are scored one by one: write a row for each."
-    return ""
+    for item in value:
+        if not isinstance(item, str):
+            return f"a list with {_described(item)} in it"
+    return "a list"
 
 
 def number_text(value: str | float) -> str | float:
@@ -493,17 +536,16 @@ def column_names(value: object, argument: str) -> tuple[str, ...]:
     Raise InputTypeError, with the argument, for anything else.
     """
     names = tuple(value) if isinstance(value, list | tuple) else (value,)
-    if not names or not all(isinstance(name, str | int) for name in names):
-        shown = names[0] if len(names) == 1 else value
-        raise InputTypeError(
-            f"{argument} is {shown!r}; expected the name of a column, or a list of names of "
-            "references."
-        )
-    return names
+    if names and all(isinstance(name, str | int) for name in names):
+        return names
+    shown = names[0] if len(names) == 1 else value
+    raise InputTypeError(
+        f"{argument} is {shown!r}; expected the name of a column, or a list of names of references."
+    )
 
 
 class RowReader:
-    """Reads the texts of one batch of rows after the other, and numbers the rows."""
+    """Reads the texts of one batch after the other, and numbers the rows."""
 
     def __init__(
         self,
@@ -526,7 +568,7 @@ class RowReader:
         self._candidate = Column((name,), "`candidate`")
         names = column_names(reference, "reference")
         self._references = [Column((name,), "`reference`", may_hold_lists=True) for name in names]
-        self._contexts = [] if context is None else [context_column(context)]
+        self._context = None if context is None else context_column(context)
         self._errors = errors
         self._title = title
         self._number = first
@@ -536,17 +578,21 @@ class RowReader:
 
         Raise InputError, with a title, if one is missing.
         """
-        columns = (self._candidate, *self._references, *self._contexts)
+        columns = [self._candidate, *self._references]
+        if self._context is not None:
+            columns.append(self._context)
         return [column.find(names, self._title or title) for column in columns]
 
     def read(self, *columns: Sequence[object]) -> Rows:
-        """Return the texts of the next rows from the values of the columns, each (rows,); a context
-        comes last.
+        """Return the texts of the next rows from the values of the columns.
+
+        Each column has a value for each row, (rows,); a context comes last.
         """
         from bertscore_onnx.text.texts import in_context
 
-        if len({*map(len, columns)}) > 1:
-            counts = ", ".join(map(str, map(len, columns)))
+        sizes = list(map(len, columns))
+        if len(set(sizes)) > 1:
+            counts = ", ".join(map(str, sizes))
             raise InputError(
                 f"The columns of texts have different numbers of values: {counts}. Give each row "
                 "a value."
@@ -556,29 +602,33 @@ class RowReader:
         for candidate, *values in zip(*columns, strict=True):
             place = _place(self._title, self._number)
             self._number += 1
+            context_value = None if self._context is None else values.pop()
             context = None
             try:
-                if self._contexts and not is_null(value := values.pop()):
-                    context = self._contexts[0].texts_of(value, self._contexts[0].names[0], place)
+                if self._context is not None and not is_null(context_value):
+                    context = self._context.texts_of(context_value, self._context.names[0], place)
                 candidates = self._candidate.texts_of(candidate, self._candidate.names[0], place)
                 texts = texts_of_row(self._references, names, values, place)
             except InputError as error:
                 if self._errors == "raise":
                     raise
                 rows.reasons.append(str(error).removeprefix(f"{place}: "))
-                valid: list[str] = []
-                for column, name, value in zip(self._references, names, values, strict=True):
-                    with suppress(InputError):
-                        valid += column.texts_of(value, name, place)
+                # Statistics of all references, such as idf, count those that are texts.
+                valid = self._valid_references(values, place)
                 rows.unscored_references.extend(in_context(valid, context, "context"))
             else:
-                row_texts: Sequence[Text] = [*candidates, *texts]
-                if context is not None:
-                    row_texts = in_context(row_texts, context, "context")
-                text, *references = row_texts
+                text, *references = in_context([*candidates, *texts], context, "context")
                 rows.pairs.append((text, references))
                 rows.reasons.append(None)
         return rows
+
+    def _valid_references(self, values: Iterable[object], place: str) -> list[str]:
+        """Return the references of a row that are texts."""
+        valid: list[str] = []
+        for column, value in zip(self._references, values, strict=True):
+            with suppress(InputError):
+                valid += column.texts_of(value, column.names[0], place)
+        return valid
 
 
 def context_column(name: ColumnName, option: str | Argument = "`context`") -> Column:
