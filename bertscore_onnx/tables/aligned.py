@@ -64,6 +64,7 @@ def aligned(
     widths = [max(map(_cell_size, column)) for column in columns]
     least = _least_widths(columns, widths, whole)
     kept = _kept(widths, width, whole, optional)
+    # Each block begins with the names: the columns up to the first whose cells may be wrapped.
     num_names = 1 + min((number for number in kept if number not in whole), default=0)
 
     lines: list[str] = []
@@ -116,7 +117,9 @@ def _kept(
     """Return the columns to show, without optional ones that lack room."""
     sizes = []
     for number, size in enumerate(widths):
-        sizes.append(size if number in whole else min(size, _LONGEST_WORD))
+        if number not in whole:
+            size = min(size, _LONGEST_WORD)
+        sizes.append(size)
     kept = list(range(len(widths)))
     for column in optional:
         if width is None or _total(sizes, kept) <= width:
@@ -201,7 +204,9 @@ def _narrowed(
     width: int | None,
 ) -> list[int]:
     """Return the widths of columns, the last ones narrowed until all fit."""
-    excess = 0 if width is None else max(_total(widths, block) - width, 0)
+    excess = 0
+    if width is not None:
+        excess = max(_total(widths, block) - width, 0)
     sizes = []
     for column in reversed(block):
         taken = min(excess, widths[column] - least[column])
@@ -230,7 +235,9 @@ def _lines(
 def _padded(text: str, size: int, is_right: bool) -> str:
     """Return a text with spaces before or behind it."""
     spaces = " " * (size - text_width(text))
-    return spaces + text if is_right else text + spaces
+    if is_right:
+        return spaces + text
+    return text + spaces
 
 
 _BREAK = re.compile(r"(\s+)|(?<=[^\W\d_]{2}-)(?=[^\W\d_]{2})")
@@ -256,7 +263,9 @@ def _wrapped(line: str, width: int, *, is_cell: bool) -> list[str]:
             # Only the first line keeps the spaces that it begins with.
             current += piece if current or not finished else piece.lstrip()
     last = current.rstrip()
-    return [*finished, last] if last else finished
+    if last:
+        finished.append(last)
+    return finished
 
 
 def _pieces(word: str, width: int | None) -> Iterator[str]:

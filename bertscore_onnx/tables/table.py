@@ -6,6 +6,7 @@ write values and names.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any, Literal
 
 from bertscore_onnx.tables.aligned import aligned, is_heading, terminal_width
@@ -101,6 +102,7 @@ class Table:
         are_names = [write is str for _, _, write in self.columns]
         header, rows, width = self._latex_lines(are_names)
         environment = "table" if width <= _COLUMN_OF_A_PAGE else "table*"
+        # Names to the left, numbers to the right, so that their digits stand below each other.
         alignment = ""
         for is_name in are_names:
             alignment += "l" if is_name else "r"
@@ -141,7 +143,9 @@ class Table:
             for column, cell in enumerate(cells):
                 widths[column] = max(widths[column], _latex_width(cell))
                 is_text = number == 0 or are_names[column]
-                written.append(latex_text(cell) if is_text else cell)
+                if is_text:
+                    cell = latex_text(cell)
+                written.append(cell)
             lines.append(f"    {' & '.join(written)} \\\\")
         return lines[0], lines[1:], sum(widths) + _COLUMN_GAP * (len(widths) - 1)
 
@@ -158,7 +162,7 @@ class Table:
     def tsv(self) -> str:
         """Write the table as TSV; missing values are empty."""
         # Rows may have different columns: the header has all, in order of appearance.
-        header = list(dict.fromkeys(key for row in self.rows for key in row))
+        header = list(dict.fromkeys(chain.from_iterable(self.rows)))
         lines = ["\t".join(header)]
         for row in self.rows:
             cells = [_tsv_cell(row.get(key)) for key in header]
@@ -168,7 +172,9 @@ class Table:
 
 def _tsv_cell(value: Any) -> str:
     """Write a value in one column and one row."""
-    return "" if value is None else str(value).translate(_TSV)
+    if value is None:
+        return ""
+    return str(value).translate(_TSV)
 
 
 # How values are written.
@@ -192,7 +198,9 @@ def latex_value(text: str) -> str:
 
 def latex_number(text: str, *, is_bold: bool) -> str:
     """Return a number in LaTeX, the best in bold."""
-    return rf"$\mathbf{{{text}}}$" if is_bold else f"${text}$"
+    if is_bold:
+        return rf"$\mathbf{{{text}}}$"
+    return f"${text}$"
 
 
 def _latex_width(cell: str) -> float:
@@ -241,7 +249,9 @@ def p_value(digits: int) -> Format:
 
 def count(value: int | None) -> str:
     """Write a whole number, with a comma at the thousands."""
-    return MISSING if value is None else f"{value:,}"
+    if value is None:
+        return MISSING
+    return f"{value:,}"
 
 
 def plural(number: int, noun: str) -> str:
