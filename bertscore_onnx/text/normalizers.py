@@ -1,4 +1,6 @@
-"""Changes to a text before it is encoded that `tokenizer.slow.json` cannot express.
+"""Changes to texts that `tokenizer.slow.json` cannot express.
+
+They are made before a text is encoded.
 
 Each normalizer is a record in the bundle's manifest. The slow tokenizers of transformers are
 written in Python and so follow Python's Unicode tables; `tokenizers` has older tables, which differ
@@ -26,10 +28,10 @@ MAX_CHARACTERS = 16_384
 
 
 class CharacterMap(dict[int, str]):
-    """A table for `str.translate` that computes and caches each character's replacement when it
-    first occurs.
+    """A table for `str.translate` that computes replacements and keeps them.
 
-    It is cleared after `MAX_CHARACTERS` entries: all of Unicode would take hundreds of megabytes.
+    Each character's replacement is computed when it first occurs. The table is cleared after
+    `MAX_CHARACTERS` entries: all of Unicode would take hundreds of megabytes.
     """
 
     def __init__(self, replace: Transform) -> None:
@@ -44,11 +46,11 @@ class CharacterMap(dict[int, str]):
 
 
 class BasicTokenize(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="basic_tokenize"):
-    """Clean a text and put spaces around its words and punctuation marks, as BERT's basic tokenizer
-    does.
+    """Clean a text and put spaces around its words and punctuation marks.
 
-    Drops control characters, normalises to NFC, and handles case, accents and punctuation by
-    Python's Unicode tables (transformers, `BasicTokenizer` in `tokenization_bert.py`).
+    As BERT's basic tokenizer does, it drops control characters, normalises to NFC, and handles
+    case, accents and punctuation by Python's Unicode tables (transformers, `BasicTokenizer` in
+    `tokenization_bert.py`).
     """
 
     lowercase: bool
@@ -66,13 +68,19 @@ class BasicTokenize(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag
         kept = frozenset(self.never_split)
 
         def change(text: str) -> str:
-            return (text.lower() if self.lowercase else text).translate(split)
+            if self.lowercase:
+                text = text.lower()
+            return text.translate(split)
 
         def apply(text: str) -> str:
             text = normalize("NFC", text.translate(clean))
-            if kept.isdisjoint(words := text.split()):
+            separated = text.split()
+            if kept.isdisjoint(separated):
                 return change(text)
-            return " ".join(word if word in kept else change(word) for word in words)
+            changed = []
+            for word in separated:
+                changed.append(word if word in kept else change(word))
+            return " ".join(changed)
 
         return apply
 
@@ -82,15 +90,18 @@ class BasicTokenize(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag
             return " "
         if category.startswith("C") or character == "\ufffd":
             return ""
-        return f" {character} " if self.split_chinese and _is_ideograph(character) else character
+        if self.split_chinese and _is_ideograph(character):
+            return f" {character} "
+        return character
 
     def _split(self, character: str) -> str:
-        characters = (
-            _without_marks(unicodedata.normalize("NFD", character))
-            if self.strip_accents
-            else character
-        )
-        return "".join(f" {part} " if is_punctuation(part) else part for part in characters)
+        characters = character
+        if self.strip_accents:
+            characters = _without_marks(unicodedata.normalize("NFD", character))
+        spaced = ""
+        for plain in characters:
+            spaced += f" {plain} " if is_punctuation(plain) else plain
+        return spaced
 
 
 _IDEOGRAPHS = (
@@ -108,8 +119,9 @@ def _is_ideograph(character: str) -> bool:
 
 
 class CleanQuotes(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="clean_quotes"):
-    """Collapse white space, replace `` and '' by plain quotation marks, and drop accents and case
-    (ALBERT, XLNet).
+    """Make quotation marks plain, and drop accents and case (ALBERT, XLNet).
+
+    White space is collapsed, and `` and '' are replaced.
     """
 
     collapse_space: bool
@@ -118,13 +130,7 @@ class CleanQuotes(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="
 
     def compile(self) -> Transform:
         """Return the function that changes a text."""
-        unaccented = CharacterMap(
-            lambda char: "".join(
-                part
-                for part in unicodedata.normalize("NFKD", char)
-                if not unicodedata.combining(part)
-            )
-        )
+        unaccented = CharacterMap(_without_accents)
 
         def apply(text: str) -> str:
             if self.collapse_space:
@@ -132,14 +138,17 @@ class CleanQuotes(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="
             text = text.replace("``", '"').replace("''", '"')
             if self.strip_accents and not text.isascii():
                 text = text.translate(unaccented)
-            return text.lower() if self.lowercase else text
+            if self.lowercase:
+                text = text.lower()
+            return text
 
         return apply
 
 
 class Compose(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="compose"):
-    """Replace `` and '' by plain quotation marks, compose letters with their accents, and drop case
-    (FlauBERT).
+    """Make quotation marks plain, compose letters, and drop case (FlauBERT).
+
+    `` and '' are replaced, and letters are composed with their accents.
     """
 
     lowercase: bool
@@ -149,17 +158,18 @@ class Compose(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="comp
 
         def apply(text: str) -> str:
             text = normalize("NFC", text.replace("``", '"').replace("''", '"'))
-            return text.lower() if self.lowercase else text
+            if self.lowercase:
+                text = text.lower()
+            return text
 
         return apply
 
 
 class Lowercase(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="lowercase"):
-    """Lower each character by itself, except in certain strings, before special tokens are looked
-    for.
+    """Lower each character by itself, except in certain strings.
 
-    By itself, a final sigma is lowered like any other; `<UNK>` turns into a special token if
-    `<unk>` is one.
+    Special tokens are looked for afterwards: `<UNK>` turns into one if `<unk>` is one. By itself, a
+    final sigma is lowered like any other.
     """
 
     never_lower: list[str]
@@ -175,9 +185,10 @@ class Lowercase(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="lo
         kept = re.compile("(" + "|".join(map(re.escape, self.never_lower)) + ")")
 
         def apply(text: str) -> str:
-            parts = kept.split(text)  # the strings to keep are at the odd indices
-            parts[::2] = [part.translate(lowered) for part in parts[::2]]
-            return "".join(parts)
+            # The strings to keep are at the odd indices.
+            segments = kept.split(text)
+            segments[::2] = [segment.translate(lowered) for segment in segments[::2]]
+            return "".join(segments)
 
         return apply
 
@@ -190,10 +201,10 @@ _PLAIN_MARKS = str.maketrans(
 
 
 class Moses(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="moses"):
-    """Tokenise into words as the Moses translation system does (XLM, FlauBERT).
+    """Tokenise into words as Moses does (XLM, FlauBERT).
 
-    Replaces full-width marks by plain ones, drops unprintable characters, and puts spaces around
-    words and marks.
+    The Moses translation system replaces full-width marks by plain ones, drops unprintable
+    characters, and puts spaces around words and marks.
     """
 
     lowercase_and_strip_accents: bool
@@ -208,14 +219,12 @@ class Moses(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="moses"
         with needs_extra("xlm", "Tokenizing as XLM models do"):
             sacremoses = importlib.import_module("sacremoses")
         plain_marks = sacremoses.MosesPunctNormalizer(lang=self.language).normalize
-        words = _with_fast_look_ups(sacremoses.MosesTokenizer(lang=self.language)).tokenize
-        printing = CharacterMap(
-            lambda char: "" if unicodedata.category(char).startswith("C") else char
-        )
+        tokenize = _with_fast_look_ups(sacremoses.MosesTokenizer(lang=self.language)).tokenize
+        printing = CharacterMap(_printing)
 
         def apply(text: str) -> str:
             text = plain_marks(_FULL_STOP.sub(". ", text).translate(_PLAIN_MARKS))
-            text = words(text.translate(printing), return_str=True, escape=False)
+            text = tokenize(text.translate(printing), return_str=True, escape=False)
             if self.lowercase_and_strip_accents:
                 text = _without_marks(normalize("NFD", text.lower())).lower()
             return text
@@ -224,11 +233,13 @@ class Moses(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="moses"
 
 
 def _with_fast_look_ups(tokenizer: Any) -> Any:
-    """Replace the look-ups of a sacremoses tokenizer by sets that are built once.
+    """Replace the look-ups of a sacremoses tokenizer by sets.
 
-    It builds a set of all letters, more than 100,000, for every word such as `a.b.`: 2 ms each.
+    They are built once: it builds a set of all letters, more than 100,000, for every word such as
+    `a.b.`, which takes 2 ms each.
     """
-    letters, lower = frozenset(tokenizer.IsAlpha), frozenset(tokenizer.IsLower)
+    letters = frozenset(tokenizer.IsAlpha)
+    lower = frozenset(tokenizer.IsLower)
     tokenizer.isanyalpha = lambda text: not letters.isdisjoint(text)
     tokenizer.islower = lower.issuperset
     tokenizer.NONBREAKING_PREFIXES = frozenset(tokenizer.NONBREAKING_PREFIXES)
@@ -237,8 +248,9 @@ def _with_fast_look_ups(tokenizer: Any) -> Any:
 
 
 class PrefixSpace(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="prefix_space"):
-    """Put a space before the first word, so that it is tokenised like any other (slow RoBERTa and
-    GPT-2).
+    """Put a space before the first word (slow RoBERTa and GPT-2).
+
+    It is tokenised like any other word then.
     """
 
     def compile(self) -> Transform:
@@ -268,26 +280,34 @@ _DIALOGUE_SPACES = re.compile(rf"[{_UNICODE_SPACE}]{{2,}}")
 class SeparateDialogue(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="separate_dialogue"
 ):
-    """Put spaces before marks and around apostrophes, name line breaks, and lower words (small
-    BlenderBot).
+    """Separate words and marks, and lower words (small BlenderBot).
+
+    Spaces stand before marks and around apostrophes; line breaks get a name.
     """
 
     def compile(self) -> Transform:
         """Return the function that changes a text."""
-        return lambda text: " ".join(
-            part for word in _DIALOGUE_WORD.findall(text) for part in _dialogue_parts(word)
-        )
+
+        def apply(text: str) -> str:
+            separated = []
+            for word in _DIALOGUE_WORD.findall(text):
+                separated += _separate_dialogue(word)
+            return " ".join(separated)
+
+        return apply
 
 
-def _dialogue_parts(word: str) -> list[str]:
+def _separate_dialogue(word: str) -> list[str]:
     spaced = _DIALOGUE_MARK.sub(r" \1", word).replace("'", " ' ")
     spaced = _DIALOGUE_SPACES.sub(" ", spaced).replace("\n", " __newln__")
-    return [part.lower() for part in spaced.split(" ") if part]
+    separated = filter(None, spaced.split(" "))
+    return list(map(str.lower, separated))
 
 
 class UnknownWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="unknown_words"):
-    """Replace words of BERT's `never_split` that are missing from the vocabulary by the unknown
-    token.
+    """Replace words that are missing from the vocabulary by the unknown token.
+
+    They are words of BERT's `never_split`.
     """
 
     words: list[str]
@@ -298,10 +318,13 @@ class UnknownWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag=
         unknown = frozenset(self.words)
 
         def apply(text: str) -> str:
-            words = text.split()
-            if unknown.isdisjoint(words):
+            separated = text.split()
+            if unknown.isdisjoint(separated):
                 return text
-            return " ".join(self.unknown_token if word in unknown else word for word in words)
+            known = []
+            for word in separated:
+                known.append(self.unknown_token if word in unknown else word)
+            return " ".join(known)
 
         return apply
 
@@ -336,9 +359,8 @@ def compile_normalizers(normalizers: Sequence[Normalizer]) -> Transform:
 _PRINTABLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
 _UNPRINTABLE = [byte for byte in range(256) if byte not in _PRINTABLE]
 
-BYTE_CHARACTERS = {byte: chr(byte) for byte in _PRINTABLE} | {
-    byte: chr(0x100 + n) for n, byte in enumerate(_UNPRINTABLE)
-}
+BYTE_CHARACTERS = {byte: chr(byte) for byte in _PRINTABLE}
+BYTE_CHARACTERS |= {byte: chr(0x100 + number) for number, byte in enumerate(_UNPRINTABLE)}
 """The character that byte-level BPE writes for each byte: the byte itself if printable, otherwise
 one from U+0100.
 """
@@ -348,30 +370,34 @@ SPACE = "▁"
 
 
 def any_of(literals: Sequence[str]) -> re.Pattern[str]:
-    """Return a pattern of one group that matches any of the strings, the longest at each position
-    first.
+    """Return a pattern of one group that matches any of the strings.
+
+    At each position it matches the longest.
     """
     return re.compile(f"({_prefix_tree(sorted(set(literals)))})")
 
 
 def _prefix_tree(literals: Sequence[str]) -> str:
-    """Return a pattern for sorted strings that matches their common beginnings once, not once per
-    string.
+    """Return a pattern for sorted strings.
+
+    It matches their common beginnings once, not once per string.
     """
     prefix = os.path.commonprefix(literals)  # noqa: RUF071 - these are strings, not paths
     rests = [literal[len(prefix) :] for literal in literals]
-    branches = [
-        _prefix_tree(list(group))
-        for _, group in itertools.groupby(filter(None, rests), key=itemgetter(0))
-    ]
+    branches = []
+    for _, group in itertools.groupby(filter(None, rests), key=itemgetter(0)):
+        branches.append(_prefix_tree(list(group)))
     if not branches:
         return re.escape(prefix)
-    return f"{re.escape(prefix)}(?:{'|'.join(branches)}){'' if all(rests) else '?'}"
+    tree = f"{re.escape(prefix)}(?:{'|'.join(branches)})"
+    # The prefix itself is one of the strings if nothing follows it there.
+    return tree if all(rests) else f"{tree}?"
 
 
 def is_punctuation(character: str) -> bool:
-    """Return whether a character is punctuation in Unicode, or ASCII but no letter, digit, space or
-    control.
+    """Return whether a character is punctuation.
+
+    It is so in Unicode, or is ASCII but no letter, digit, space or control.
     """
     if character.isascii():
         return character.isprintable() and not character.isalnum() and character != " "
@@ -379,7 +405,7 @@ def is_punctuation(character: str) -> bool:
 
 
 def split_punctuation(text: str) -> Iterator[str]:
-    """Yield a text in parts: each punctuation mark by itself, and the strings between the marks."""
+    """Yield each punctuation mark of a text, and the strings between marks."""
     for is_mark, characters in itertools.groupby(text, key=is_punctuation):
         if is_mark:
             yield from characters
@@ -388,7 +414,17 @@ def split_punctuation(text: str) -> Iterator[str]:
 
 
 def _without_marks(decomposed: str) -> str:
-    return "".join(part for part in decomposed if unicodedata.category(part) != "Mn")
+    return "".join(char for char in decomposed if unicodedata.category(char) != "Mn")
+
+
+def _without_accents(character: str) -> str:
+    decomposed = unicodedata.normalize("NFKD", character)
+    return "".join(char for char in decomposed if not unicodedata.combining(char))
+
+
+def _printing(character: str) -> str:
+    """Return a character, or nothing for a control character and the like."""
+    return "" if unicodedata.category(character).startswith("C") else character
 
 
 # Unicode's canonical normal forms in linear time. `unicodedata.normalize` puts combining marks in
@@ -414,28 +450,27 @@ def normalize(form: Literal["NFC", "NFD"], text: str) -> str:
     """Return the same as `unicodedata.normalize`."""
     if unicodedata.is_normalized(form, text):
         return text
-    return unicodedata.normalize(
-        form, _in_canonical_order(text) if _may_have_long_runs(text) else text
-    )
+    if _may_have_long_runs(text):
+        text = _in_canonical_order(text)
+    return unicodedata.normalize(form, text)
 
 
 def _may_have_long_runs(text: str) -> bool:
-    """Return whether there may be a long run of marks: any such run contains two neighbours of the
-    sample.
-    """
+    """Return whether there may be a long run of marks."""
+    # Any such run contains two neighbours of the sample.
     sample = text[::_SAMPLE_STEP].translate(_MARKS_OF_CLASS_0)
     return _SAMPLED_RUN.search(_combining_classes(sample)) is not None
 
 
 def _in_canonical_order(text: str) -> str:
-    """Return a text decomposed, with the marks between letters sorted by class; the sort is
-    stable.
+    """Return a text decomposed, with its marks in order.
+
+    The marks between letters are sorted by class; the sort is stable.
     """
-    decomposed = text.translate(
-        {ord(char): unicodedata.normalize("NFD", char) for char in set(text)}
-    )
-    # (characters,)
-    code_points = np.frombuffer(decomposed.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    decompositions = {ord(char): unicodedata.normalize("NFD", char) for char in set(text)}
+    decomposed = text.translate(decompositions)
+    encoded = decomposed.encode("utf-32-le", "surrogatepass")
+    code_points = np.frombuffer(encoded, dtype="<u4")  # (characters,)
     # (characters,), 0 for letters
     classes = np.frombuffer(_combining_classes(decomposed), dtype=np.uint8)
     order = np.lexsort((classes, np.cumsum(classes == 0)))  # (characters,)
