@@ -1,5 +1,6 @@
-"""The tokenizer spec of the manifest: how a slow tokenizer works beyond what its own file
-expresses.
+"""The tokenizer spec of the manifest.
+
+It says how a slow tokenizer works beyond what its own file expresses.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -103,40 +104,48 @@ Part = str | int
 
 
 def compile_split(special_tokens: Sequence[SpecialToken]) -> Callable[[str], list[Part]]:
-    """Return a function that splits a text at its special tokens, without empty segments."""
+    """Return a function that splits a text at its special tokens.
+
+    It leaves out empty segments.
+    """
     if not special_tokens:
         return lambda text: [text] if text else []
     by_content = {token.content: token for token in special_tokens}
     pattern = any_of(list(by_content))
 
     def split(text: str) -> list[Part]:
-        parts = [part for part in pattern.split(text) if part]
-        if len(parts) > 1:
-            _join_white_space_and_words(parts, by_content)
-        return [by_content[part].id if part in by_content else part for part in parts if part]
+        pieces = list(filter(None, pattern.split(text)))
+        if len(pieces) > 1:
+            _join_white_space_and_words(pieces, by_content)
+        parts: list[Part] = []
+        for piece in filter(None, pieces):
+            parts.append(by_content[piece].id if piece in by_content else piece)
+        return parts
 
     return split
 
 
-def _join_white_space_and_words(parts: list[str], by_content: Mapping[str, SpecialToken]) -> None:
-    """Strip the neighbours of special tokens, and merge tokens that must be words but are not into
-    a neighbour.
+def _join_white_space_and_words(pieces: list[str], by_content: Mapping[str, SpecialToken]) -> None:
+    """Strip the neighbours of special tokens, and merge tokens into them.
+
+    A token that must be a word but is not is merged into a neighbour.
 
     The tokens are handled one after the other, as in `PreTrainedTokenizer.tokenize` of
     transformers: the next token sees text that was merged, but not white space that was stripped.
     """
-    for index, part in enumerate(parts):
-        if (token := by_content.get(part)) is None:
+    for index, piece in enumerate(pieces):
+        token = by_content.get(piece)
+        if token is None:
             continue
-        left = parts[index - 1] if index > 0 else ""
-        right = parts[index + 1] if index + 1 < len(parts) else ""
+        left = pieces[index - 1] if index > 0 else ""
+        right = pieces[index + 1] if index + 1 < len(pieces) else ""
         if token.rstrip and right:
-            parts[index + 1] = right.lstrip()
+            pieces[index + 1] = right.lstrip()
         if token.lstrip and left:
-            parts[index - 1] = left.rstrip()
+            pieces[index - 1] = left.rstrip()
         if token.single_word and left and not left.endswith(" "):
-            parts[index - 1] += part
-            parts[index] = ""
+            pieces[index - 1] += piece
+            pieces[index] = ""
         elif token.single_word and right and not right.startswith(" "):
-            parts[index + 1] = part + parts[index + 1]
-            parts[index] = ""
+            pieces[index + 1] = piece + pieces[index + 1]
+            pieces[index] = ""
