@@ -1,4 +1,6 @@
-"""The text of each token id of a bundle, and which tokens continue a word.
+"""The vocabulary of a bundle.
+
+It has the text of each token id, and knows which tokens continue a word.
 
 Vocabularies mark where words begin, continue or end (`▁the`, `Ġthe`, `##ing`, `low</w>`), and many
 have bytes instead of characters (`æĿ`, `<0xE6>`).
@@ -41,25 +43,26 @@ class Vocabulary:
             self._tokenizer = Tokenizer.from_file(str(tokenizer_path))
         file = msgspec.json.decode(tokenizer_path.read_bytes())
         model = file["model"]
-        self._has_bytes = _has_byte_level(file.get("pre_tokenizer")) or _has_byte_level(
-            file.get("decoder")
-        )
-        self._prefix = (
-            model.get("continuing_subword_prefix") or "" if model.get("type") == "WordPiece" else ""
-        )
+        stages = [file.get("pre_tokenizer"), file.get("decoder")]
+        self._has_bytes = _has_byte_level(stages)
+        self._prefix = ""
+        if model.get("type") == "WordPiece":
+            self._prefix = model.get("continuing_subword_prefix") or ""
         self._suffix = model.get("end_of_word_suffix") or ""
-        self.special: dict[int, str] = {
-            token: self._tokenizer.id_to_token(token) for token in special_ids
-        }
+        self.special: dict[int, str] = {}
         """The tokens that no word is made of, such as `</s>`: id to name."""
-        self.special |= {
-            token: added.content
-            for token, added in self._tokenizer.get_added_tokens_decoder().items()
-        }
-        self.special |= {token.id: token.content for token in (spec.special_tokens if spec else ())}
+        for token in special_ids:
+            self.special[token] = self._tokenizer.id_to_token(token)
+        for token, added in self._tokenizer.get_added_tokens_decoder().items():
+            self.special[token] = added.content
+        if spec is not None:
+            self.special |= {token.id: token.content for token in spec.special_tokens}
 
     def bytes_of(self, token: int) -> bytes:
-        """Return the text of a token in UTF-8, which may begin or end inside of a character."""
+        """Return the text of a token in UTF-8.
+
+        It may begin or end inside of a character.
+        """
         piece = self._piece(token)
         if token in self.special:
             return piece.encode()
@@ -67,33 +70,34 @@ class Vocabulary:
             return b"".join(_BYTES.get(character) or character.encode() for character in piece)
         if self._prefix:
             return (piece.removeprefix(self._prefix) or piece).encode()
-        if byte := _BYTE_PIECE.fullmatch(piece):
+        byte = _BYTE_PIECE.fullmatch(piece)
+        if byte:
             return bytes.fromhex(byte[1])
         return piece.removesuffix(self._suffix).replace(SPACE, " ").encode()
 
     def continuations(self, size: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return which ids may continue a word, and which may be continued, (size,) each.
+        """Return which ids may continue a word, and which may be continued.
 
-        A token continues a word if it may and the one before it may be continued. Where a
-        vocabulary marks the beginning of words, or nothing, such tokens are letters, digits and
-        marks without a space between them.
+        Both are (size,). A token continues a word if it may and the one before it may be continued.
+        Where a vocabulary marks the beginning of words, or nothing, such tokens are letters, digits
+        and marks without a space between them.
         """
-        continues, is_continued = np.zeros((2, size), dtype=np.bool_)
+        continues = np.zeros(size, dtype=np.bool_)
+        is_continued = np.zeros(size, dtype=np.bool_)
         for token in range(size):
             if token in self.special:
                 continue
             if self._prefix:
-                continues[token], is_continued[token] = (
-                    self._piece(token).startswith(self._prefix),
-                    True,
-                )
+                continues[token] = self._piece(token).startswith(self._prefix)
+                is_continued[token] = True
             elif self._suffix:
-                continues[token], is_continued[token] = (
-                    True,
-                    not self._piece(token).endswith(self._suffix),
-                )
-            elif text := self.bytes_of(token).decode(errors="replace"):
-                continues[token], is_continued[token] = (_is_of_word(text[end]) for end in (0, -1))
+                continues[token] = True
+                is_continued[token] = not self._piece(token).endswith(self._suffix)
+            else:
+                text = self.bytes_of(token).decode(errors="replace")
+                if text:
+                    continues[token] = _is_of_word(text[0])
+                    is_continued[token] = _is_of_word(text[-1])
         return continues, is_continued
 
     def _piece(self, token: int) -> str:
@@ -101,10 +105,10 @@ class Vocabulary:
 
 
 def _is_of_word(character: str) -> bool:
-    """Return whether a character belongs to a word: a letter, a digit, a mark such as a vowel sign,
-    or a part of one.
+    """Return whether a character belongs to a word.
 
-    A part of a character shows as U+FFFD.
+    It does if it is a letter, a digit, a mark such as a vowel sign, or a part of one, which shows
+    as U+FFFD.
     """
     return unicodedata.category(character)[0] in "LNM" or character == "\ufffd"
 
