@@ -5,6 +5,7 @@ A few rows are in memory at a time.
 
 import csv
 import json
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -83,8 +84,9 @@ class TableReader(ABC):
     def rows(
         self, columns: Sequence[Column], *, keeps_rows: bool = True
     ) -> Iterator[tuple[list[str], RawRow]]:
-        """Yield the texts of some columns, as `texts` does, each with its row as the file has it if
-        rows are kept.
+        """Yield the texts of some columns, as `texts` does, and the rows.
+
+        A row is as the file has it, if rows are kept.
         """
 
     @abstractmethod
@@ -122,8 +124,9 @@ MAX_BATCH_SIZE = 8_000_000
 
 
 def read_batches(table: TableReader, max_rows: int, max_size: int) -> Iterator[list[Record]]:
-    """Yield the rows in batches of at most `max_rows`, and of about `max_size` characters if there
-    are several rows.
+    """Yield the rows in batches.
+
+    A batch has at most `max_rows`, and about `max_size` characters if it has several rows.
     """
     batch: list[Record] = []
     start = table.size
@@ -131,7 +134,8 @@ def read_batches(table: TableReader, max_rows: int, max_size: int) -> Iterator[l
         batch.append(record)
         if len(batch) == max_rows or table.size - start >= max_size:
             yield batch
-            batch, start = [], table.size
+            batch = []
+            start = table.size
     if batch:
         yield batch
 
@@ -150,13 +154,15 @@ def read_whole(table: TableReader) -> list[Row]:
 
 
 def check_header(names: Sequence[str], place: str) -> None:
-    """Raise InputError for a column that occurs again: a row by columns has one value of each."""
-    twice = [name for name, number in Counter(names).items() if number > 1]
-    if twice:
-        raise InputError(
-            f"{place}: there are {names.count(twice[0])} columns {twice[0]!r}; expected one. "
-            "Rename them."
-        )
+    """Raise InputError for a column that occurs again.
+
+    A row by columns has one value of each.
+    """
+    for name, number in Counter(names).items():
+        if number > 1:
+            raise InputError(
+                f"{place}: there are {number} columns {name!r}; expected one. Rename them."
+            )
 
 
 # TSV and CSV.
@@ -175,21 +181,22 @@ class DelimitedReader(TableReader):
     ) -> None:
         self.format = table_format
         self._keep_faults = keep_faults
-        self.has_header, self._has_quotes = dialect.has_header, dialect.has_quotes
+        self.has_header = dialect.has_header
+        self._has_quotes = dialect.has_quotes
         self._title = source.title
         self._num_lines = self._num_characters = self._row_start = 0
         self._parts: list[str] | None = []
         """The lines of the current row, if rows are kept as they stand."""
-        expected = f"{'a header and ' if self.has_header else ''}a row of fields for each text"
+        expected = "a row of fields for each text"
+        if self.has_header:
+            expected = f"a header and {expected}"
         lines = read_lines(
             source, expected, keep_ends=True, keep_marks=True, keep_faults=keep_faults
         )
         marked = next(lines)
         first = marked.lstrip(BYTE_ORDER_MARK)
         csv.field_size_limit(MAX_LINE_BYTES)  # of the process; it is 131,072 otherwise
-        default = (
-            "\t" if table_format == "tsv" else _delimiter_of(first) if self.has_header else ","
-        )
+        default = self._default_delimiter(first)
         self.delimiter = dialect.delimiter or default
         self._fields = self._read(chain([first], lines))
         number, fields = next(self._fields)
@@ -199,14 +206,20 @@ class DelimitedReader(TableReader):
         """The first row as the file has it, without its line end."""
         last = self._parts[-1]
         self.line_end = last[len(last.rstrip("\r\n")) :] or "\n"
-        self.names: list[str] = (
-            self._first if self.has_header else [str(n) for n in range(1, len(self._first) + 1)]
-        )
+        self.names: list[str]
         if self.has_header:
+            self.names = self._first
             self.advice = ", or set header=no in --input-format if the first line is not a header"
+        else:
+            self.names = list(map(str, range(1, len(self._first) + 1)))
         if len(self.names) == 1:
             self.advice += ", or set delimiter=CHARACTER in --input-format"
         check_free(self.names, added, self.place)
+
+    def _default_delimiter(self, first_line: str) -> str:
+        if self.format == "tsv":
+            return "\t"
+        return _delimiter_of(first_line) if self.has_header else ","
 
     def records(self) -> Iterator[Row]:
         """Yield the rows with their places."""
@@ -217,9 +230,8 @@ class DelimitedReader(TableReader):
             place = self._place(number)
             record: Record
             try:
-                record = dict(
-                    zip(self.names, self._checked(number, fields, len(self.names)), strict=True)
-                )
+                checked = self._checked(number, fields, len(self.names))
+                record = dict(zip(self.names, checked, strict=True))
             except InputError as error:
                 if not self._keep_faults:
                     raise
@@ -230,10 +242,8 @@ class DelimitedReader(TableReader):
         self, columns: Sequence[Column], *, keeps_rows: bool = True
     ) -> Iterator[tuple[list[str], RawRow]]:
         """Yield the texts of some columns, and the rows."""
-        positions = [
-            self.names.index(column.find(self.names, self.place, self.advice)) for column in columns
-        ]
-        names = [self.names[position] for position in positions]
+        names = [column.find(self.names, self.place, self.advice) for column in columns]
+        positions = list(map(self.names.index, names))
         if not keeps_rows:
             self._parts = None
         for number, fields in self._rows():
@@ -257,13 +267,14 @@ class DelimitedReader(TableReader):
         return "".join(parts) + last.rstrip("\r\n")
 
     def _rows(self) -> "Iterator[tuple[int, _Fields]]":
-        """Yield the number of the line where each row begins, and its fields or its fault, below
-        the header.
+        """Yield the rows below the header.
+
+        These are the number of the line where each begins, and its fields or its fault.
         """
         num_fields = len(self.names)
         first = [] if self.has_header else [(1, self._first)]
-        # the first of the blank lines that may end the table; in a single column they are empty
-        # texts
+        # The first of the blank lines that may end the table. In a single column they are empty
+        # texts.
         blank = 0
         for number, fields in chain(first, self._fields):
             if not fields and num_fields > 1:
@@ -287,25 +298,28 @@ class DelimitedReader(TableReader):
             raise fields
         fields = fields or [""]
         if num_fields is not None and len(fields) != num_fields:
-            there_are = (
-                "there is 1 field" if len(fields) == 1 else f"there are {len(fields)} fields"
-            )
-            has_marks = self._has_quotes and any('"' in field or "\n" in field for field in fields)
+            there_are = f"there are {len(fields)} fields"
+            if len(fields) == 1:
+                there_are = "there is 1 field"
+            whole = "".join(fields)
+            has_marks = self._has_quotes and ('"' in whole or "\n" in whole)
+            advice = _QUOTES if has_marks else ""
             raise InputError(
                 f"{self._place(number)}: {there_are}; expected {num_fields}, as in the first line."
-                f"{_QUOTES if has_marks else ''}"
+                f"{advice}"
             )
-        fault = utf8_fault("".join(fields)) if self._keep_faults else ""
-        if fault:
-            raise InputError(f"{self._place(number)}: {fault}")
+        if self._keep_faults:
+            fault = utf8_fault("".join(fields))
+            if fault:
+                raise InputError(f"{self._place(number)}: {fault}")
         return fields
 
     def _read(self, lines: Iterator[str]) -> "Iterator[tuple[int, _Fields]]":
-        """Yield the number of the line where each row begins, and its fields or its fault; none for
-        a blank line.
+        """Yield the rows, the header too.
 
-        The row after a fault begins with the next line. A quote that is not closed has no next
-        line.
+        These are the number of the line where each begins, and its fields or its fault; a blank
+        line has no fields. The row after a fault begins with the next line. A quote that is not
+        closed has no next line.
         """
         number = 1
         rows = self._parsed(self._bounded(lines))
@@ -314,19 +328,17 @@ class DelimitedReader(TableReader):
             try:
                 fields = next(rows, None)
             except csv.Error as error:
-                is_open = "end of data" in str(error)
-                reason = (
-                    "a quote is not closed"
-                    if is_open
-                    else "a character follows the end of a field in quotes"
+                place = self._place(number)
+                if "end of data" in str(error):
+                    raise InputError(f"{place}: a quote is not closed.{_QUOTES}") from error
+                fields = InputError(
+                    f"{place}: a character follows the end of a field in quotes.{_QUOTES}"
                 )
-                fields = InputError(f"{self._place(number)}: {reason}.{_QUOTES}")
-                if is_open:
-                    raise fields from error
             if fields is None:
                 return
             yield number, fields
-            self._row_start, number = self._num_characters, self._num_lines + 1
+            self._row_start = self._num_characters
+            number = self._num_lines + 1
             if self._parts:
                 self._parts.clear()
 
@@ -360,14 +372,18 @@ class DelimitedReader(TableReader):
 
 
 def _delimiter_of(header: str) -> str:
-    """Return the delimiter that the first line of a CSV shows: a comma, unless that leaves it in
-    one piece.
+    """Return the delimiter that the first line of a CSV shows.
+
+    It is a comma, unless that leaves the line in one piece.
     """
 
     def count(delimiter: str) -> int:
         return len(next(csv.reader([header], delimiter=delimiter), ()))
 
-    return max(";\t", key=count) if count(",") == 1 < max(map(count, ";\t")) else ","
+    if count(",") > 1:
+        return ","
+    other = max(";\t", key=count)
+    return other if count(other) > 1 else ","
 
 
 _QUOTES = (
@@ -385,7 +401,8 @@ class JsonLinesReader(TableReader):
     names = None
 
     def __init__(self, source: Source, added: Collection[str], keep_faults: bool = False) -> None:
-        self._source, self._added = source, added
+        self._source = source
+        self._added = added
         self._keep_faults = keep_faults
         self.place = source.title
 
@@ -399,7 +416,8 @@ class JsonLinesReader(TableReader):
     ) -> Iterator[tuple[list[str], RawRow]]:
         """Yield the texts of some columns, and the rows."""
         for place, values, line in self._rows():
-            names = [column.find([*values], place) for column in columns]
+            available = list(values)
+            names = [column.find(available, place) for column in columns]
             yield texts_of_row(columns, names, map(values.get, names), place), line
 
     def record_of(self, row: RawRow) -> Record:
@@ -415,17 +433,18 @@ class JsonLinesReader(TableReader):
         )
         for number, line in enumerate(lines, 1):
             self.size += len(line) + VALUE_BYTES * (line.count(",") + 1)
-            if line.strip():
-                place = f"{self.place}, line {number}"
-                try:
-                    values = _decoded(line, place)
-                except InputError as error:
-                    if not self._keep_faults:
-                        raise
-                    values = UnreadableRow(str(error).removeprefix(f"{place}: "))
-                if self._added:
-                    check_free(values, self._added, place)
-                yield place, values, line
+            if not line.strip():
+                continue
+            place = f"{self.place}, line {number}"
+            try:
+                values = _decoded(line, place)
+            except InputError as error:
+                if not self._keep_faults:
+                    raise
+                values = UnreadableRow(str(error).removeprefix(f"{place}: "))
+            if self._added:
+                check_free(values, self._added, place)
+            yield place, values, line
 
 
 def _decoded(line: str, place: str) -> Record:
@@ -438,14 +457,12 @@ def _decoded(line: str, place: str) -> Record:
     except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError) as error:
         fault = utf8_fault(line) or _fault_of_value(line)
         if not fault:
-            is_json = isinstance(error, msgspec.ValidationError)
-            shown = "" if is_json else f"{shortened(line.strip())!r} is no JSON; "
-            fault = f"{shown}expected a JSON object. Write one object per line"
-            fault += (
-                "; `jq -c '.[]' FILE > NEW_FILE` does so for an array."
-                if line.lstrip().startswith("[")
-                else "."
-            )
+            fault = "expected a JSON object. Write one object per line"
+            if not isinstance(error, msgspec.ValidationError):
+                fault = f"{shortened(line.strip())!r} is no JSON; {fault}"
+            if line.lstrip().startswith("["):
+                fault += "; `jq -c '.[]' FILE > NEW_FILE` does so for an array"
+            fault += "."
         raise InputError(f"{place}: {fault}") from error
     if values and all(isinstance(value, dict) for value in values.values()):
         raise InputError(
@@ -456,8 +473,9 @@ def _decoded(line: str, place: str) -> Record:
 
 
 def _fault_of_value(line: str) -> str:
-    """Return a sentence on a value that Python's json reads, but other readers do not; empty if
-    there is none.
+    """Return a sentence on a value that only Python's json reads.
+
+    Empty if there is none.
     """
     faults = []
 
@@ -476,18 +494,16 @@ def _fault_of_value(line: str) -> str:
         values = json.loads(
             line, parse_float=read_number, parse_int=read_number, parse_constant=read_constant
         )
-        halves = (
-            character
-            for character in json.dumps(values, ensure_ascii=False)
-            if "\ud800" <= character < "\ue000"
-        )
-        faults += [
-            f"it holds \\u{ord(half):04x}, half of a pair of surrogates. Remove it."
-            for half in halves
-        ]
+        text = json.dumps(values, ensure_ascii=False)
     except (ValueError, RecursionError):
         return ""
-    return next(iter(faults), "")
+    if faults:
+        return faults[0]
+    # Python reads and writes half of a pair of surrogates, which has no UTF-8.
+    half = re.search("[\ud800-\udfff]", text)
+    if half:
+        return f"it holds \\u{ord(half[0]):04x}, half of a pair of surrogates. Remove it."
+    return ""
 
 
 def unique_keys(pairs: list[tuple[str, object]], place: str) -> Record:
@@ -551,7 +567,7 @@ class ParquetReader(TableReader):
     def _rows(
         self, names: Sequence[str], kept: Sequence[str]
     ) -> Iterator[tuple[str, tuple[object, ...], RawRow]]:
-        """Yield the values of some columns, row by row, and each row with the columns to keep."""
+        """Yield the values of some columns, and each row with columns to keep."""
         with parquet_errors(self._progress):
             for batch in self._batches(kept):
                 columns = (batch.column(name).to_pylist() for name in names)
@@ -583,20 +599,21 @@ def open_parquet(file: object, **options: object) -> "parquet.ParquetFile":
     return parquet.ParquetFile(file, buffer_size=1_000_000, pre_buffer=False, **options)
 
 
-def rows_at_once(file: "parquet.ParquetFile", group: int, names: Sequence[str], most: int) -> int:
-    """Return how many rows of a row group to decode at a time: `most`, or fewer where the named
-    columns are large.
+def rows_at_once(
+    file: "parquet.ParquetFile", group: int, names: Sequence[str], max_rows: int
+) -> int:
+    """Return how many rows of a row group to decode at a time.
+
+    They are `max_rows`, or fewer where the named columns are large.
     """
     metadata = file.metadata.row_group(group)
-    chunks = [metadata.column(position) for position in range(metadata.num_columns)]
     starts = tuple(f"{name}." for name in names)
-    size = sum(
-        chunk.total_uncompressed_size
-        for chunk in chunks
-        if f"{chunk.path_in_schema}.".startswith(starts)
-    )
+    size = 0
+    for chunk in map(metadata.column, range(metadata.num_columns)):
+        if f"{chunk.path_in_schema}.".startswith(starts):
+            size += chunk.total_uncompressed_size
     num_rows = metadata.num_rows
-    return max(1, min(most, MAX_DECODED_BYTES * num_rows // max(size, 1)))
+    return max(1, min(max_rows, MAX_DECODED_BYTES * num_rows // max(size, 1)))
 
 
 def check_row_sizes(batch: "pyarrow.RecordBatch", title: str, num_read: int) -> None:
@@ -606,9 +623,8 @@ def check_row_sizes(batch: "pyarrow.RecordBatch", title: str, num_read: int) -> 
     """
     if batch.nbytes <= MAX_LINE_BYTES:
         return
-    for row, values in enumerate(
-        zip(*(column.to_pylist() for column in batch.columns), strict=True), num_read + 1
-    ):
+    columns = [column.to_pylist() for column in batch.columns]
+    for row, values in enumerate(zip(*columns, strict=True), num_read + 1):
         if sum(map(_size, values)) > MAX_LINE_BYTES:
             raise InputError(
                 f"{title} has more than {MAX_LINE_BYTES:,} bytes in row {row}; texts of that size "
@@ -617,18 +633,16 @@ def check_row_sizes(batch: "pyarrow.RecordBatch", title: str, num_read: int) -> 
 
 
 def _size(value: object) -> int:
-    return (
-        len(value)
-        if isinstance(value, str | bytes)
-        else sum(map(_size, value))
-        if isinstance(value, list)
-        else 0
-    )
+    if isinstance(value, str | bytes):
+        return len(value)
+    if isinstance(value, list):
+        return sum(map(_size, value))
+    return 0
 
 
 @contextmanager
 def parquet_errors(place: Callable[[], str]) -> Iterator[None]:
-    """Translate errors of a file that is damaged, or is not Parquet, to InputError."""
+    """Raise InputError for a file that is damaged, or is not Parquet."""
     import pyarrow
 
     try:
