@@ -1,5 +1,6 @@
-"""Writes the rows of tables beside their scores, as the input has them where the formats are the
-same.
+"""Writes the rows of tables beside their scores.
+
+Rows are copied as the input has them where the formats are the same.
 """
 
 import csv
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RowsToWrite:
-    """What is written: the rows of a table, or of text files, and the columns of their scores."""
+    """The rows of a table, or of text files, and the columns of their scores."""
 
     table: TableReader | None
     """The table of the rows; None for rows of text files, each a candidate with its references."""
@@ -66,20 +67,17 @@ class DelimitedWriter:
 
     def __init__(self, rows: RowsToWrite, table_format: InputFormat) -> None:
         table = rows.table if rows.with_texts else None
-        self._source = (
-            table if isinstance(table, DelimitedReader) and table.format == table_format else None
-        )
-        default = "\t" if table_format == "tsv" else ","
-        self._rows, self._delimiter = (
-            rows,
-            default if self._source is None else self._source.delimiter,
-        )
-        texts = (
-            ["candidate", "reference"]
-            if rows.table is None
-            else rows.table.names or list(rows.columns)
-        )
-        self._names = texts if rows.with_texts else []
+        self._rows = rows
+        self._source: DelimitedReader | None = None
+        self._delimiter = "\t" if table_format == "tsv" else ","
+        if isinstance(table, DelimitedReader) and table.format == table_format:
+            self._source = table
+            self._delimiter = table.delimiter
+        self._names: list[str] = []
+        if table is not None:
+            self._names = table.names or list(rows.columns)
+        elif rows.with_texts:
+            self._names = ["candidate", "reference"]
         added = delimited(rows.added.names, self._delimiter)
         if self._source is None:
             self.head = delimited([*self._names, *rows.added.names], self._delimiter) + "\n"
@@ -108,23 +106,29 @@ class DelimitedWriter:
 
 
 def delimited(cells: Sequence[object], delimiter: str) -> str:
-    """Return a row of TSV or CSV without its line end, in quotes where a cell needs them; None is
-    an empty cell.
+    """Return a row of TSV or CSV without its line end.
+
+    A cell is in quotes if it needs them; None is an empty cell.
     """
     row = io.StringIO()
-    # so that \r is quoted too
+    # This line end, so that \r is quoted too.
     csv.writer(row, delimiter=delimiter, lineterminator="\r\n").writerow(cells)
     return row.getvalue().removesuffix("\r\n")
 
 
 def _cell(value: object) -> str:
-    """Return a value of JSON or Parquet as text: null is empty, and lists and objects are JSON."""
+    """Return a value of JSON or Parquet as text.
+
+    Null is empty, and lists and objects are JSON.
+    """
     if isinstance(value, str):
         return value
     encoded = msgspec.json.encode(value, enc_hook=str).decode()
+    if encoded == "null":
+        return ""
     if encoded[0] == '"':
         return str(msgspec.json.decode(encoded))
-    return "" if encoded == "null" else encoded
+    return encoded
 
 
 class JsonWriter:
@@ -142,9 +146,8 @@ class JsonWriter:
     def line(self, row: RawRow, score: Score) -> str:
         """Return an object."""
         added = self._rows.added
-        scores = json.dumps(
-            dict(zip(added.names, added.row(score), strict=True)), ensure_ascii=False
-        )
+        numbers = dict(zip(added.names, added.row(score), strict=True))
+        scores = json.dumps(numbers, ensure_ascii=False)
         if not self._rows.with_texts:
             return f"{scores}\n"
         if self._source is not None:
@@ -205,16 +208,19 @@ class ParquetWriter:
         if isinstance(self._rows.table, ParquetReader):
             batch, start = self._pending[0]
             columns = batch.slice(start, len(self._pending)).columns
-        else:
-            records = [self._rows.record(row) for row in self._pending] if len(self._source) else []
+        elif len(self._source):
+            records = [self._rows.record(row) for row in self._pending]
             columns = [_column_of(records, field) for field in self._source]
+        else:
+            columns = []
         kinds = self._schema.types[len(self._source) :]
         scores = map(pyarrow.array, zip(*self._scores, strict=True), kinds)
         self._batches.append(
             pyarrow.RecordBatch.from_arrays([*columns, *scores], schema=self._schema)
         )
         self._num_bytes += self._batches[-1].nbytes
-        self._pending, self._scores = [], []
+        self._pending = []
+        self._scores = []
         if self._num_bytes >= ROW_GROUP_BYTES:
             self._write_row_group()
 
@@ -223,7 +229,8 @@ class ParquetWriter:
 
         rows = pyarrow.Table.from_batches(self._batches)
         self._writer.write_table(rows, row_group_size=max(1, rows.num_rows))
-        self._batches, self._num_bytes = [], 0
+        self._batches = []
+        self._num_bytes = 0
 
 
 def source_schema(rows: RowsToWrite) -> "pyarrow.Schema":
@@ -249,8 +256,12 @@ def source_schema(rows: RowsToWrite) -> "pyarrow.Schema":
 def _column_of(records: Sequence[Record], field: "pyarrow.Field") -> "pyarrow.Array":
     import pyarrow
 
-    values = [record.get(field.name) for record in records]
-    # in JSON lines, some rows may have one text, and others a list
-    if pyarrow.types.is_list(field.type):
-        values = [[value] if isinstance(value, str) else value for value in values]
+    is_list = pyarrow.types.is_list(field.type)
+    values = []
+    for record in records:
+        value = record.get(field.name)
+        # In JSON lines, some rows may have a text, and others a list of them.
+        if is_list and isinstance(value, str):
+            value = [value]
+        values.append(value)
     return array_of(values, field, "The table")
