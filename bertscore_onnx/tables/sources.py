@@ -1,4 +1,7 @@
-"""Opens files and pipes, decompresses gzip, and reads lines of text in UTF-8."""
+"""Open files and pipes, and read their lines.
+
+Gzip is decompressed; lines are text in UTF-8.
+"""
 
 import codecs
 import gzip
@@ -8,7 +11,7 @@ import re
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from io import BufferedIOBase
 from itertools import chain
@@ -53,8 +56,9 @@ _MARKED = {
 
 
 def refuse_other_formats(name: str) -> None:
-    """Raise InputError for a file with the suffix of a spreadsheet, or of texts with marks that
-    would be scored.
+    """Raise InputError for a file with the suffix of another format.
+
+    Other formats are spreadsheets, and texts with marks that would be scored.
     """
     suffix = PurePath(name.lower().removesuffix(".gz")).suffix
     if suffix in (".xlsx", ".xlsm", ".xls", ".ods"):
@@ -91,8 +95,9 @@ class Dialect:
     """None for the format that the name of each file shows."""
 
     def __post_init__(self) -> None:
-        """Raise InputError if the delimiter is not one character, or a character that ends or
-        quotes fields.
+        """Raise InputError if the delimiter cannot be one.
+
+        It is one character, but none that ends or quotes fields.
         """
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
             raise InputError(
@@ -157,11 +162,12 @@ def open_source(
 
     Spool a pipe to a temporary file if it is `to_read_again`.
     """
-    with (
-        nullcontext(cast(BufferedIOBase, sys.stdin.buffer))
-        if name == STANDARD_INPUT
-        else _open(name) as file
-    ):
+    opened: AbstractContextManager[BufferedIOBase]
+    if name == STANDARD_INPUT:
+        opened = nullcontext(cast(BufferedIOBase, sys.stdin.buffer))
+    else:
+        opened = _open(name)
+    with opened as file:
         if to_read_again and not _is_seekable(file):
             with TemporaryFile() as spool:
                 _copy_pipe(file, spool, title or name)
@@ -175,14 +181,14 @@ def _copy_pipe(file: BufferedIOBase, spool: BinaryIO, title: str) -> None:
 
     Raise InputError if it has more bytes than `MAX_SPOOLED_BYTES`.
     """
-    while part := file.read1(_COPIED_AT_ONCE):
-        if spool.tell() + len(part) > MAX_SPOOLED_BYTES:
+    while data := file.read1(_COPIED_AT_ONCE):
+        if spool.tell() + len(data) > MAX_SPOOLED_BYTES:
+            shown = "Standard input" if title == STANDARD_INPUT else title
             raise InputError(
-                f"{'Standard input' if title == STANDARD_INPUT else title} is a pipe of more than "
-                f"the {MAX_SPOOLED_BYTES:,} bytes that are copied to be read again. Write it to a "
-                "file, and give its name."
+                f"{shown} is a pipe of more than the {MAX_SPOOLED_BYTES:,} bytes that are copied "
+                "to be read again. Write it to a file, and give its name."
             )
-        spool.write(part)
+        spool.write(data)
     spool.seek(0)
 
 
@@ -219,10 +225,10 @@ def _look_ahead(file: BufferedIOBase) -> tuple[bytes, BufferedIOBase]:
     """
     head = b""
     while len(head) < HEAD_BYTES and b"\n" not in head:  # a line must not wait for the next one
-        part = file.read1(HEAD_BYTES - len(head))
-        if not part:
+        data = file.read1(HEAD_BYTES - len(head))
+        if not data:
             break
-        head += part
+        head += data
     return head, io.BufferedReader(_Rejoined(head, file))
 
 
@@ -230,12 +236,14 @@ class _Rejoined(io.RawIOBase):
     """A file whose first bytes were read already, and come once more."""
 
     def __init__(self, head: bytes, rest: BufferedIOBase) -> None:
-        self._head, self._rest = head, rest
+        self._head = head
+        self._rest = rest
 
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # BufferedReader passes no other
+    # BufferedReader passes no other buffer.
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         data = self._head[: len(buffer)] or self._rest.read1(len(buffer))
         self._head = self._head[len(data) :]
         buffer[: len(data)] = data
@@ -260,8 +268,9 @@ class _Decompressed(gzip.GzipFile):
 
 
 def _refuse_other_formats(head: bytes, title: str) -> None:
-    """Raise InputError, with the way to convert it, for a file that is no text, or in UTF-16 (UTF-8
-    with zeros).
+    """Raise InputError for a file that is no text, or in UTF-16.
+
+    The message has the way to convert it. ASCII in UTF-16 looks like UTF-8 with zeros.
     """
     for start, (kind, remedy) in _NO_TEXTS.items():
         if head.startswith(start):
@@ -320,7 +329,8 @@ def read_whole_rows(
 
     Raise InputError if their texts would take more memory than `MAX_HELD_BYTES`.
     """
-    kept, size = [], 0
+    kept = []
+    size = 0
     for row in rows:
         kept.append(row)
         texts = texts_of(row)
@@ -373,26 +383,28 @@ def read_lines(
         if may_be_empty:
             return
         raise InputError(f"{source.title} is empty; expected {expected}.")
+    handling = "surrogateescape" if keep_faults else "strict"
     offset = 0
     for number, raw in enumerate(chain([first], raw_lines), 1):
         content = raw.rstrip(b"\r\n")
         if len(content) > MAX_LINE_BYTES:
             raise InputError(
                 f"{source.title} has more than {MAX_LINE_BYTES:,} bytes in line {number}; "
-                f"expected {expected}, "
-                r"with lines that end in \n, \r\n or \r."
+                rf"expected {expected}, with lines that end in \n, \r\n or \r."
             )
+        data = raw if keep_ends else content
         try:
-            line = (raw if keep_ends else content).decode(
-                errors="surrogateescape" if keep_faults else "strict"
-            )
+            line = data.decode(errors=handling)
         except UnicodeDecodeError as error:
             raise InputError(
                 f"{source.title} is not UTF-8: line {number} has the byte "
                 f"0x{content[error.start]:02X} at offset {offset + error.start}. Convert it "
                 "first, for example `iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW_FILE`."
             ) from error
-        yield line if offset or keep_marks else line.lstrip(BYTE_ORDER_MARK)
+        # Marks stand at the start of the file alone.
+        if offset == 0 and not keep_marks:
+            line = line.lstrip(BYTE_ORDER_MARK)
+        yield line
         offset += len(raw)
 
 
@@ -410,7 +422,10 @@ def utf8_fault(text: str) -> str:
 
 
 def _raw_lines(source: Source) -> Iterator[bytes]:
-    """Yield the lines with their ends, or the beginning of a line that is too long."""
+    """Yield the lines with their ends.
+
+    Of a line that is too long, the beginning is yielded.
+    """
     reader = io.TextIOWrapper(cast(BinaryIO, source.decompressed()), encoding=_BYTES, newline="")
     try:
         while line := reader.readline(MAX_LINE_BYTES + len("\r\n")):
