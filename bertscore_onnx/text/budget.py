@@ -1,8 +1,8 @@
-"""The budget of what the normalizers and pre-tokenizers of a `tokenizer.json` may do with a text.
+"""The budget of what a `tokenizer.json` may do with a text.
 
-The `tokenizers` package runs them in native code, without bounds, and nothing can interrupt it. So
-what they would do with a text is bounded before: by their types and patterns or, if the text is too
-long for that, by a trial in steps.
+The `tokenizers` package runs its normalizers and pre-tokenizers in native code, without bounds, and
+nothing can interrupt it. So what they would do with a text is bounded before: by their types and
+patterns or, if the text is too long for that, by a trial in steps.
 """
 
 import json
@@ -67,12 +67,12 @@ class _Normalizer:
     pattern: Pattern | None
     """The regular expression that it searches for."""
 
-    def __call__(self, text: str, most: int) -> str:
+    def __call__(self, text: str, max_bytes: int) -> str:
         """Normalise a text.
 
-        Raise a ValueError if it has more than `most` bytes then.
+        Raise a ValueError if it has more than `max_bytes` bytes then.
         """
-        return normalized_in_pieces(self.native.normalize_str, text, self.growth, most)
+        return normalized_in_pieces(self.native.normalize_str, text, self.growth, max_bytes)
 
 
 class Budget:
@@ -83,9 +83,7 @@ class Budget:
 
         Raise a ValueError if a short text may exceed the budget.
         """
-        self._normalizers = [
-            _read_normalizer(stage) for stage in stages_of(normalizer, "normalizers")
-        ]
+        self._normalizers = list(map(_read_normalizer, stages_of(normalizer, "normalizers")))
         self._patterns: list[Pattern] = []
         """Those that search the normalised text."""
 
@@ -95,9 +93,12 @@ class Budget:
         num_lengthening = 0
         for stage in stages_of(pre_tokenizer, "pretokenizers"):
             num_lengthening += stage["type"] in _LENGTHENING
-            if (pattern := pattern_of(stage)) is not None:
-                patterns = self._word_patterns if num_lengthening else self._patterns
-                patterns.append(pattern)
+            pattern = pattern_of(stage)
+            if pattern is None:
+                continue
+            # From the first lengthening stage on, words may have added characters.
+            patterns = self._word_patterns if num_lengthening else self._patterns
+            patterns.append(pattern)
         if num_lengthening > 1:
             raise ValueError(
                 f"{num_lengthening} of its pre-tokenizers may lengthen words, and at most one is "
@@ -111,12 +112,12 @@ class Budget:
 
     def _length_without_trial(self) -> float:
         """Return how long a text may be that is within the budget for certain."""
-        found = (stage.pattern for stage in self._normalizers)
-        patterns = (
-            [pattern for pattern in found if pattern is not None]
-            + self._patterns
-            + self._word_patterns
-        )
+        patterns = []
+        for normalizer in self._normalizers:
+            if normalizer.pattern is not None:
+                patterns.append(normalizer.pattern)
+        patterns += self._patterns
+        patterns += self._word_patterns
 
         def steps(length: int) -> float:
             return sum(pattern.steps(length, lambda _: length) for pattern in patterns)
@@ -138,12 +139,12 @@ class Budget:
         if len(text) <= self._untried:
             return
         steps = 0.0
-        most = len(text.encode()) + MAX_ADDED
+        max_bytes = len(text.encode()) + MAX_ADDED
         for normalizer in self._normalizers:
             if normalizer.pattern is not None:
                 steps += _count_steps([normalizer.pattern], text)
                 _check_steps(steps)
-            text = normalizer(text, most)
+            text = normalizer(text, max_bytes)
         steps += _count_steps(self._patterns, text)
         length = 2 * len(text.encode())
         steps += sum(pattern.steps(length, lambda _: length) for pattern in self._word_patterns)
@@ -156,11 +157,11 @@ def longest_piece(growth: float) -> int:
 
 
 def normalized_in_pieces(
-    normalize: Callable[[str], str], text: str, growth: float, most: int
+    normalize: Callable[[str], str], text: str, growth: float, max_bytes: int
 ) -> str:
     """Normalise a text piece by piece.
 
-    Raise a ValueError if it has more than `most` bytes then.
+    Raise a ValueError if it has more than `max_bytes` bytes then.
 
     The mark of a space counts as the space.
     """
@@ -170,7 +171,7 @@ def normalized_in_pieces(
     for start in range(0, len(text), length):
         piece = normalize(text[start : start + length])
         size += len(piece.replace(SPACE, " ").encode())
-        if size > most:
+        if size > max_bytes:
             raise ValueError(f"its normalizers add more than {MAX_ADDED:,} bytes to a text")
         pieces.append(piece)
     return "".join(pieces)
@@ -191,21 +192,23 @@ def _count_steps(patterns: list[Pattern], text: str) -> float:
 
 
 def _mean_stretch(source: str, text: str) -> float:
-    """Return how many matches of a part of a pattern follow a place of the text, in the mean over
-    places.
+    """Return how many matches of a part of a pattern follow a place.
+
+    It is the mean over the places of the text.
     """
     marked = Replace(Regex(source), "\0").normalize_str(text)
-    return 1 + sum(len(run) ** 2 for run in re.findall("\0+", marked)) / 2 / max(len(text), 1)
+    lengths = map(len, re.findall("\0+", marked))
+    return 1 + sum(length**2 for length in lengths) / 2 / max(len(text), 1)
 
 
-def stages_of(part: Any, inner: str) -> list[dict[str, Any]]:
+def stages_of(node: Any, inner: str) -> list[dict[str, Any]]:
     """Return the stages of a part of a `tokenizer.json`.
 
     Raise a ValueError if they are too many or too long.
 
     `inner` is the name of the field in which a sequence has its stages.
     """
-    stages = list(_stages(part, inner))
+    stages = list(_stages(node, inner))
     if len(stages) > MAX_STAGES:
         raise ValueError(f"it has {len(stages):,} {inner}, and at most {MAX_STAGES} are accepted")
     for stage in stages:
@@ -218,16 +221,16 @@ def stages_of(part: Any, inner: str) -> list[dict[str, Any]]:
     return stages
 
 
-def _stages(part: Any, inner: str) -> Iterator[dict[str, Any]]:
-    if part is None:
+def _stages(node: Any, inner: str) -> Iterator[dict[str, Any]]:
+    if node is None:
         return
-    kind = part.get("type") if isinstance(part, dict) else None
+    kind = node.get("type") if isinstance(node, dict) else None
     if not isinstance(kind, str):
         raise ValueError(f"one of its {inner} has no type")
     if kind != "Sequence":
-        yield part
+        yield node
         return
-    for stage in part.get(inner) or ():
+    for stage in node.get(inner) or ():
         yield from _stages(stage, inner)
 
 
