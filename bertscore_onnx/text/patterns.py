@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from bertscore_onnx.errors import shortened
 
 MAX_SIZE = 10_000
-"""The most parts of a pattern, with bounded repeats written out.
+"""The most pieces of a pattern, with bounded repeats written out.
 
 The package does so when it loads the pattern.
 """
@@ -42,14 +42,14 @@ _SIGNS = {"*": (0, math.inf), "+": (1, math.inf), "?": (0, 1)}
 """The least and the largest number of repeats."""
 
 Stretch = Callable[[str], float]
-"""Returns how many repeats of a part a search finds at a place of a text.
+"""Returns how many repeats of a piece a search finds at a place of a text.
 
-It is given the part's source.
+It is given the piece's source.
 """
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _Piece:
     """A character, an anchor, a lookaround or a group, with its repeats."""
 
     source: str
@@ -57,12 +57,12 @@ class _Part:
     width: int = 1
     """The least number of characters of one repeat; 0 for an anchor and a lookaround."""
 
-    alternatives: Sequence[Sequence["_Part"]] = ()
+    alternatives: Sequence[Sequence["_Piece"]] = ()
     """Those of a group or a lookaround."""
 
     is_look: bool = False
     least: int = 1
-    most: float = 1
+    largest: float = 1
     is_lazy: bool = False
 
     @property
@@ -77,14 +77,14 @@ class _Part:
         """Whether it may match a text in several ways."""
         if self.is_look:
             return False
-        if self.least != self.most or len(self.alternatives) > 1:
+        if self.least != self.largest or len(self.alternatives) > 1:
             return True
         return any(map(_varies, self.alternatives))
 
     @property
     def size(self) -> float:
-        """The number of parts, with bounded repeats written out."""
-        repeats = self.most
+        """The number of pieces, with bounded repeats written out."""
+        repeats = self.largest
         if repeats == math.inf:
             repeats = max(self.least, 1)
         return repeats * (1 + sum(map(_size, self.alternatives)))
@@ -122,12 +122,12 @@ class Pattern:
         return length * steps
 
 
-def _parse(source: str, place: int, flags: str) -> tuple[list[list[_Part]], int]:
+def _parse(source: str, place: int, flags: str) -> tuple[list[list[_Piece]], int]:
     """Return the alternatives from a place on, and where they end.
 
     They end at the end of the pattern, or behind the parenthesis that closes their group.
     """
-    alternatives: list[list[_Part]] = [[]]
+    alternatives: list[list[_Piece]] = [[]]
     while place < len(source):
         sequence = alternatives[-1]
         token = _TOKEN.match(source, place)
@@ -151,10 +151,10 @@ def _parse(source: str, place: int, flags: str) -> tuple[list[list[_Part]], int]
             if token[0].startswith("(?<") and any(map(_varies, inside)):
                 raise _refusal(source, start)
             width = 0 if is_look else min(map(_width, inside))
-            sequence.append(_Part(_flagged(source[start:place], flags), width, inside, is_look))
+            sequence.append(_Piece(_flagged(source[start:place], flags), width, inside, is_look))
         else:
             width = 0 if kind == "anchor" else 1
-            sequence.append(_Part(_flagged(token[0], flags), width))
+            sequence.append(_Piece(_flagged(token[0], flags), width))
     return alternatives, place
 
 
@@ -189,42 +189,42 @@ def _counts(repeat: str) -> tuple[int, float, bool]:
     return int(min(start, end)), max(start, end), is_lazy
 
 
-def _repeated(part: _Part, least: int, most: float, is_lazy: bool, source: str) -> _Part:
-    if (part.least, part.most) != (1, 1):
-        # A part that is repeated already becomes a group.
-        part = _Part(f"(?:{part.source}{{{part.least}}})", part.least * part.width, [[part]])
-    if most > 1 and (part.varies or part.width == 0):
+def _repeated(piece: _Piece, least: int, largest: float, is_lazy: bool, source: str) -> _Piece:
+    if (piece.least, piece.largest) != (1, 1):
+        # A piece that is repeated already becomes a group.
+        piece = _Piece(f"(?:{piece.source}{{{piece.least}}})", piece.least * piece.width, [[piece]])
+    if largest > 1 and (piece.varies or piece.width == 0):
         raise ValueError(
             f"its pattern {shortened(source)!a} repeats a group that matches in several ways or "
             "without characters, which may take exponential time"
         )
-    return replace(part, least=least, most=most, is_lazy=is_lazy)
+    return replace(piece, least=least, largest=largest, is_lazy=is_lazy)
 
 
-def _may_fail(sequence: Sequence[_Part]) -> bool:
-    return any(part.may_fail for part in sequence)
+def _may_fail(sequence: Sequence[_Piece]) -> bool:
+    return any(piece.may_fail for piece in sequence)
 
 
-def _varies(sequence: Sequence[_Part]) -> bool:
-    return any(part.varies for part in sequence)
+def _varies(sequence: Sequence[_Piece]) -> bool:
+    return any(piece.varies for piece in sequence)
 
 
-def _width(sequence: Sequence[_Part]) -> int:
-    return sum(part.least * part.width for part in sequence)
+def _width(sequence: Sequence[_Piece]) -> int:
+    return sum(piece.least * piece.width for piece in sequence)
 
 
-def _size(sequence: Sequence[_Part]) -> float:
-    return sum(part.size for part in sequence)
+def _size(sequence: Sequence[_Piece]) -> float:
+    return sum(piece.size for piece in sequence)
 
 
-# When a part fails, the search returns to each repeat and each alternative before it and tries the
-# next possibility. So the steps of a part are multiplied by the possibilities of those before it.
-# If no later part may fail, repeats are kept: they cost one step for each character that they take,
-# and no later search looks at these characters.
+# When a piece fails, the search returns to each repeat and each alternative before it and tries the
+# next possibility. So the steps of a piece are multiplied by the possibilities of those before it.
+# If no later piece may fail, repeats are kept: they cost one step for each character that they
+# take, and no later search looks at these characters.
 
 
 def _count(
-    sequence: Sequence[_Part],
+    sequence: Sequence[_Piece],
     stretch: Stretch,
     *,
     is_followed: bool,
@@ -235,28 +235,28 @@ def _count(
     `is_followed` is whether something after the sequence may fail, `is_kept` whether a match takes
     its characters.
     """
-    # Whether something behind each part may fail; the first part's answer is the last of the list.
+    # Whether something behind each piece may fail; the first piece's answer is the last one.
     followed = [is_followed]
-    for part in reversed(sequence[1:]):
-        followed.append(followed[-1] or part.may_fail)
+    for piece in reversed(sequence[1:]):
+        followed.append(followed[-1] or piece.may_fail)
     num_ways = 1.0
     steps = 0.0
-    for part in sequence:
-        is_part_followed = followed.pop()
-        ways_of_part, steps_of_part = _count_part(
-            part,
+    for piece in sequence:
+        is_piece_followed = followed.pop()
+        ways_of_piece, steps_of_piece = _count_piece(
+            piece,
             stretch,
-            is_followed=is_part_followed,
+            is_followed=is_piece_followed,
             is_kept=is_kept,
         )
-        steps += num_ways * steps_of_part
-        if is_part_followed:
-            num_ways *= ways_of_part
+        steps += num_ways * steps_of_piece
+        if is_piece_followed:
+            num_ways *= ways_of_piece
     return num_ways, steps
 
 
-def _count_part(
-    part: _Part,
+def _count_piece(
+    piece: _Piece,
     stretch: Stretch,
     *,
     is_followed: bool,
@@ -264,31 +264,31 @@ def _count_part(
 ) -> tuple[float, float]:
     num_ways = 0.0
     steps = 1.0
-    for sequence in part.alternatives:
+    for sequence in piece.alternatives:
         # A search does not go back into a lookaround, and takes no characters there.
         ways_of_sequence, steps_of_sequence = _count(
             sequence,
             stretch,
-            is_followed=is_followed and not part.is_look,
-            is_kept=is_kept and not part.is_look,
+            is_followed=is_followed and not piece.is_look,
+            is_kept=is_kept and not piece.is_look,
         )
         num_ways += ways_of_sequence
         steps += steps_of_sequence
-    if part.is_look or not part.alternatives:
+    if piece.is_look or not piece.alternatives:
         num_ways = 1.0
-    if part.most <= 1:
-        return num_ways + (part.least == 0), steps
+    if piece.largest <= 1:
+        return num_ways + (piece.least == 0), steps
     if is_kept and not is_followed:
-        return 1, max(part.least, 1) * steps
-    longest = stretch(part.source) if part.most == math.inf else part.most
-    repeats = max(part.least, longest)
+        return 1, max(piece.least, 1) * steps
+    longest = stretch(piece.source) if piece.largest == math.inf else piece.largest
+    repeats = max(piece.least, longest)
     return repeats + 1, repeats * steps
 
 
 def _without_shared_repeat(
-    sequence: Sequence[_Part],
-    later: Sequence[Sequence[_Part]],
-) -> Sequence[_Part]:
+    sequence: Sequence[_Piece],
+    later: Sequence[Sequence[_Piece]],
+) -> Sequence[_Piece]:
     r"""Return an alternative without an endless repeat that another keeps.
 
     A later alternative keeps what the repeat has looked at, as in `\s*[\r\n]+|\s+(?!\S)|\s+`:
@@ -304,20 +304,20 @@ def _without_shared_repeat(
         if shared.is_lazy or shared.least > 1:
             break
         if not _may_fail(other[other.index(shared) + 1 :]):
-            taken_once = replace(repeat, least=0, most=1)
+            taken_once = replace(repeat, least=0, largest=1)
             place = sequence.index(repeat)
             return [*sequence[:place], taken_once, *sequence[place + 1 :]]
     return sequence
 
 
-def _leading_repeat(sequence: Sequence[_Part]) -> _Part | None:
+def _leading_repeat(sequence: Sequence[_Piece]) -> _Piece | None:
     """Return the endless repeat of a sequence.
 
     None is returned if there is none, or if it stands behind something that may fail.
     """
-    for part in sequence:
-        if part.most == math.inf:
-            return part
-        if part.may_fail:
+    for piece in sequence:
+        if piece.largest == math.inf:
+            return piece
+        if piece.may_fail:
             break
     return None
