@@ -353,6 +353,7 @@ def read_table(name: str, dialect: Dialect = DEFAULT_DIALECT) -> WholeTable:
             table.signature = reader.signature
             return table
 
+        # Quotes of a TSV may be characters of its texts, which only reading it shows.
         if table_format == "tsv" and dialect.has_quotes:
             table = _sniffed(read)
         else:
