@@ -1,1 +1,4 @@
-"""Texts in the columns of tables of any format, and scores put beside them."""
+"""Texts in the columns of tables, and scores put beside them.
+
+The tables may have any format.
+"""

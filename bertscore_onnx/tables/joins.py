@@ -552,15 +552,15 @@ class JoinCheck:
             _check_order(second.rows, first.rows)
         return "by position: nothing contradicts it"
 
-    def _joined(self, part: TablePart, rows: NDArray[np.intp]) -> JoinedTable:
+    def _joined(self, table: TablePart, rows: NDArray[np.intp]) -> JoinedTable:
         columns = {}
-        in_order = np.sort(part.rows.at)
-        for name in part.table.names:
-            if name in part.left_out or name in BY_PRODUCTS:
+        in_order = np.sort(table.rows.at)
+        for name in table.table.names:
+            if name in table.left_out or name in BY_PRODUCTS:
                 continue
-            keys = self._column(part.table, name)
+            keys = self._column(table.table, name)
             columns[name] = ColumnKeys(keys[rows], counts_rows=_counts_rows(keys[in_order]))
-        return JoinedTable(columns, part.outputs)
+        return JoinedTable(columns, table.outputs)
 
     def _column(self, table: WholeTable, name: str) -> NDArray[np.int64]:
         if (table, name) not in self._keys:
@@ -650,7 +650,7 @@ def join_tables(
     for table in (first, second):
         names = id_columns(table.names, segment, others=texts, title=table.title)
         tables.append(TablePart(table, rows_of_table(table, names), frozenset(outputs)))
-    rows_of = rows_of_segments([part.rows for part in tables])
+    rows_of = rows_of_segments([table.rows for table in tables])
     segments = rows_of[tables[0].rows]
     other_segments = rows_of[tables[1].rows]
     positions = _joined_rows(segments, other_segments)
@@ -659,7 +659,7 @@ def join_tables(
     rows = positions[:, 1]
     if not segment:
         return Join(rows, JoinCheck(rows_of).how(*tables))
-    are_ids = all(part.rows.ids is not None for part in tables)
+    are_ids = all(table.rows.ids is not None for table in tables)
     return Join(rows, "by id" if are_ids else "by position, as you said")
 
 

@@ -94,12 +94,10 @@ class TextTokenizer:
         """
         path = folder / tokenizer_file(spec)
         self.description: str = "fast" if spec is None else "slow"
-        """The mode, and the version of SentencePiece.
-
-        The library decides between equally good segmentations.
-        """
+        """The mode, and the version of SentencePiece."""
         if spec is not None and spec.sentencepiece is not None:
             path = folder / SENTENCEPIECE_FILE
+            # The library decides between equally good segmentations.
             self.description += f"+sentencepiece-{version('sentencepiece')}"
         self.max_length: int = DEFAULT_MAX_LENGTH if max_length is None else max_length
         """The most tokens that the model may receive at a time."""
