@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Self
 
 from bertscore_onnx.text.texts import Text, TextInContext
@@ -19,8 +20,9 @@ MAX_UNKNOWN_TEXTS = 1 / 10
 
 @dataclass(frozen=True, slots=True)
 class TextStats:
-    """Counts of texts to warn of, added up with `+` over a whole call, so that there is one warning
-    of each kind.
+    """Counts of texts to warn of.
+
+    They are added up with `+` over a whole call, so that there is one warning of each kind.
     """
 
     empty: int = 0
@@ -52,25 +54,29 @@ class TextStats:
 
     @classmethod
     def of(cls, texts: Sequence[Text], tokenised: Iterable[TokenisedText]) -> Self:
-        """Count the texts that are truncated, are unknown to the model, or have an empty
-        context.
+        """Count truncated texts, unknown ones, and those with an empty context.
+
+        The model lacks more than `MAX_UNKNOWN` of the tokens of an unknown text.
         """
         tokenised = list(tokenised)
         unknown = [
             text for text in tokenised if text.num_unknown / max(text.num_tokens, 1) > MAX_UNKNOWN
         ]
         return cls(
-            truncated=sum(text.is_truncated for text in tokenised),
+            truncated=sum(map(_is_truncated, tokenised)),
             no_context=sum(isinstance(text, TextInContext) and not text.context for text in texts),
             texts=len(tokenised),
             unknown=len(unknown),
-            tokens=sum(text.num_tokens for text in unknown),
-            unknown_tokens=sum(text.num_unknown for text in unknown),
+            tokens=sum(map(_num_tokens, unknown)),
+            unknown_tokens=sum(map(_num_unknown, unknown)),
         )
 
     def __add__(self, other: "TextStats") -> "TextStats":
         """Add up the counts."""
-        return TextStats(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
+        sums = []
+        for name in self.__slots__:
+            sums.append(getattr(self, name) + getattr(other, name))
+        return TextStats(*sums)
 
     def messages(self, max_length: int, empty_texts: str = "") -> Iterator[str]:
         """Yield a sentence for each count that is not 0.
@@ -78,10 +84,8 @@ class TextStats:
         `max_length` is the model's maximum, in tokens; `empty_texts` says whose texts are empty.
         """
         if self.empty:
-            yield (
-                f"{_pairs_score(self.empty)} 0 because a side is "
-                f"empty{empty_texts and ': '}{empty_texts}."
-            )
+            whose = f": {empty_texts}" if empty_texts else ""
+            yield f"{_pairs_score(self.empty)} 0 because a side is empty{whose}."
         if self.zero_weight:
             yield f"{_pairs_score(self.zero_weight)} 0 because every token of a side weighs 0."
         if self.excluded:
@@ -90,18 +94,17 @@ class TextStats:
                 "side."
             )
         if self.no_context:
-            is_one = self.no_context == 1
-            texts, are = (
-                ("1 text has", "is") if is_one else (f"{self.no_context} texts have", "are")
-            )
-            yield f"{texts} an empty context and {are} scored without one."
+            if self.no_context == 1:
+                yield "1 text has an empty context and is scored without one."
+            else:
+                yield f"{self.no_context} texts have an empty context and are scored without one."
         if self.truncated:
             texts = "1 text is" if self.truncated == 1 else f"{self.truncated} texts are"
             yield (
                 f"{texts} longer than {max_length} tokens and truncated, as bert-score does "
-                "silently. The rest does "
-                'not count; with long_text="window" it does.'
+                'silently. The rest does not count; with long_text="window" it does.'
             )
+        # A few texts are foreign to most models: only many of them mean the wrong model.
         if self.unknown > self.texts * MAX_UNKNOWN_TEXTS:
             yield (
                 f"{100 * self.unknown_tokens / self.tokens:.0f} % of the tokens are unknown to "
@@ -116,6 +119,11 @@ class TextStats:
         """
         for message in self.messages(max_length, empty_texts):
             warnings.warn(message, UserWarning, stacklevel=stacklevel + 1)
+
+
+_is_truncated = attrgetter("is_truncated")
+_num_tokens = attrgetter("num_tokens")
+_num_unknown = attrgetter("num_unknown")
 
 
 def _pairs_score(count: int) -> str:
