@@ -1,4 +1,8 @@
-"""The features of this machine's CPUs, and how many of them this process may use."""
+"""CPUs of this machine.
+
+`cpu_features` lists what they can do, and `usable_cpus` counts those that this process may keep
+busy.
+"""
 
 import os
 import re
@@ -19,10 +23,12 @@ def cpu_features(cpuinfo: Path = Path("/proc/cpuinfo")) -> list[str] | None:
         lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return None
-    flags = next(
-        (line.partition(":")[2].split() for line in lines if line.startswith("flags")), None
-    )
-    return None if flags is None else [feature for feature in CPU_FEATURES if feature in flags]
+    # All CPUs have the same flags: the first line tells them.
+    for line in lines:
+        if line.startswith("flags"):
+            flags = line.partition(":")[2].split()
+            return [feature for feature in CPU_FEATURES if feature in flags]
+    return None
 
 
 CpuSource = Literal["affinity", "quota", "OMP_NUM_THREADS"]
@@ -32,8 +38,9 @@ variable of OpenMP, which Ray and Spark set to the CPUs of a worker."""
 
 
 def usable_cpus() -> int:
-    """Return how many CPUs this process should keep busy: those the system permits, at most
-    `OMP_NUM_THREADS`.
+    """Return how many CPUs this process should keep busy.
+
+    Those the system permits, at most `OMP_NUM_THREADS`.
     """
     number, _ = cpu_bound()
     return number
@@ -46,27 +53,31 @@ def cpu_bound() -> tuple[int, CpuSource]:
     """
     permitted, source = permitted_cpus()
     requested = _openmp_threads(os.environ.get("OMP_NUM_THREADS", ""))
-    return (
-        (permitted, source)
-        if requested is None or requested >= permitted
-        else (requested, "OMP_NUM_THREADS")
-    )
+    if requested is None or requested >= permitted:
+        return permitted, source
+    return requested, "OMP_NUM_THREADS"
 
 
 def permitted_cpus() -> tuple[int, CpuSource]:
-    """Return how many CPUs the system lets this process keep busy: its affinity, or its quota,
-    rounded up.
+    """Return how many CPUs the system lets this process keep busy.
+
+    The limit is its affinity, or its quota, rounded up.
     """
-    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        cpus = len(os.sched_getaffinity(0))
+    else:
+        cpus = os.cpu_count() or 1
     quota = cgroup_quota()
-    return (cpus, "affinity") if quota is None or quota >= cpus else (max(1, quota), "quota")
+    if quota is None or quota >= cpus:
+        return cpus, "affinity"
+    return max(1, quota), "quota"
 
 
 def _openmp_threads(value: str) -> int | None:
-    """Return the first number of `OMP_NUM_THREADS`, such as 4 for "4,2", which has one number per
-    nesting level.
+    """Return the first number of `OMP_NUM_THREADS`.
 
-    Returns None for a value that does not begin with a positive number, which OpenMP ignores too.
+    It is 4 for "4,2", which has one number per nesting level; None for a value that does not begin
+    with a positive number, which OpenMP ignores too.
     """
     number = re.match(r"\s*\+?0*([1-9][0-9]{0,8})\s*(,|$)", value)
     return int(number[1]) if number else None
@@ -75,30 +86,34 @@ def _openmp_threads(value: str) -> int | None:
 def cgroup_quota(
     root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("/proc/self/cgroup")
 ) -> int | None:
-    """Return the CPU quota of this process's Linux control group in CPUs rounded up, or None.
+    """Return the CPU quota of this process's Linux control group, or None.
 
-    The quotas of the groups above it apply too, so the smallest one up to the root counts.
+    It is in CPUs, rounded up. The quotas of the groups above it apply too, so the smallest one up
+    to the root counts.
     """
     try:
         lines = membership.read_text(encoding="utf-8").splitlines()
     except OSError:
         return None
-    quotas = []
+    quotas: list[int | None] = []
     for line in lines:
         _, controllers, group = line.split(":", 2)
         if not controllers:  # version 2
-            quotas += [_quota_of_v2(folder) for folder in _up_to_root(root, group)]
+            quotas += map(_quota_of_v2, _up_to_root(root, group))
         elif "cpu" in controllers.split(","):
-            quotas += [_quota_of_v1(folder) for folder in _up_to_root(root / "cpu", group)]
+            quotas += map(_quota_of_v1, _up_to_root(root / "cpu", group))
     return min((quota for quota in quotas if quota is not None), default=None)
 
 
 def _up_to_root(root: Path, group: str) -> Iterator[Path]:
-    """Yield the folders of a group and of the groups above it. A container may see its own group as
-    the root.
+    """Yield the folders of a group and of the groups above it.
+
+    A container may see its own group as the root.
     """
     path = PurePosixPath(group.lstrip("/"))
-    yield from (root / folder for folder in (path, *path.parents) if ".." not in folder.parts)
+    for folder in (path, *path.parents):
+        if ".." not in folder.parts:
+            yield root / folder
 
 
 def _quota_of_v2(folder: Path) -> int | None:
@@ -106,15 +121,17 @@ def _quota_of_v2(folder: Path) -> int | None:
         quota, period = (folder / "cpu.max").read_text(encoding="utf-8").split()
     except (OSError, ValueError):
         return None
-    return None if quota == "max" else -(-int(quota) // int(period))
+    if quota == "max":
+        return None
+    return -(-int(quota) // int(period))
 
 
 def _quota_of_v1(folder: Path) -> int | None:
     try:
-        quota, period = (
-            int((folder / f"cpu.cfs_{name}_us").read_text(encoding="utf-8"))
-            for name in ("quota", "period")
-        )
+        quota = int((folder / "cpu.cfs_quota_us").read_text(encoding="utf-8"))
+        period = int((folder / "cpu.cfs_period_us").read_text(encoding="utf-8"))
     except OSError:
         return None
-    return None if quota < 0 else -(-quota // period)
+    if quota < 0:
+        return None
+    return -(-quota // period)
