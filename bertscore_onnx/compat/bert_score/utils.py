@@ -1,4 +1,7 @@
-"""The names of bert-score's `utils.py` that programs use: its tables, its hash, and idf weights."""
+"""Names of bert-score's `utils.py`.
+
+They are those that programs use: its tables, its hash, and idf weights.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -44,11 +47,10 @@ model2layers = _Layers(
 def look_up(
     model_type: str | PathLike[str] | None, num_layers: int | None, lang: str | None
 ) -> tuple[str | None, int | None, str | None]:
-    """Return the model and the layer that these tables give, as a program may have changed them,
-    and the language.
+    """Return the model and the layer of these tables, and the language.
 
-    The model is None if none is named, and the layer if it is the bundle's own. A language that
-    only the changed table has is "und".
+    A program may have changed the tables. The model is None if none is named, and the layer if it
+    is the bundle's own. A language that only the changed table has is "und".
     """
     if model_type is None and lang is not None:
         code = catalogue.lower_code(lang)
@@ -60,7 +62,9 @@ def look_up(
             lang = "und"
         model_type = lang2model[code]
     model = default_model() if model_type is None else str(model_type)
-    return model, model2layers.get(str(model)) if num_layers is None else num_layers, lang
+    if num_layers is None:
+        num_layers = model2layers.get(str(model))
+    return model, num_layers, lang
 
 
 def get_hash(
@@ -71,16 +75,19 @@ def get_hash(
     use_custom_baseline: bool,
     use_fast_tokenizer: bool,
 ) -> str:
-    """Return bert-score's line about the settings, with this library in place of transformers.
+    """Return bert-score's line about the settings.
 
-    It does not distinguish idf weights of different sentences;
-    `bertscore_onnx.BERTScorer.signature` does.
+    It has this library in place of transformers. It does not distinguish idf weights of different
+    sentences; `bertscore_onnx.BERTScorer.signature` does.
     """
-    line = f"{model}_L{num_layers}_{'idf' if idf else 'no-idf'}_version={__version__}"
+    weights = "idf" if idf else "no-idf"
+    line = f"{model}_L{num_layers}_{weights}_version={__version__}"
     line += f"(bertscore-onnx={own_version})"
     if rescale_with_baseline:
         line += "-custom-rescaled" if use_custom_baseline else "-rescaled"
-    return line + ("_fast-tokenizer" if use_fast_tokenizer else "")
+    if use_fast_tokenizer:
+        line += "_fast-tokenizer"
+    return line
 
 
 def get_tokenizer(model_type: str, use_fast: bool = False) -> BundleTokenizer:
@@ -91,11 +98,9 @@ def get_tokenizer(model_type: str, use_fast: bool = False) -> BundleTokenizer:
     """
     mode: TokenizerMode | None = "fast" if use_fast else None
     layer = model2layers.get(model_type)
-    return BundleTokenizer(
-        resolve_bundle(
-            local_path(model_type), num_layers=layer, all_layers=None, tokenizer_mode=mode
-        )
-    )
+    path = local_path(model_type)
+    bundle = resolve_bundle(path, num_layers=layer, all_layers=None, tokenizer_mode=mode)
+    return BundleTokenizer(bundle)
 
 
 def get_idf_dict(
@@ -117,8 +122,10 @@ def get_idf_dict(
             "bert_score.utils.get_tokenizer(model_type) returns, whose ids are those that are "
             "scored."
         )
-    documents = tokenizer.encode_batch([*arr])
-    frequency = Counter(token for ids in documents for token in {*ids})
+    documents = tokenizer.encode_batch(list(arr))
+    frequency: Counter[int] = Counter()
+    for ids in documents:
+        frequency.update(set(ids))
     total = len(documents) + 1
     weights = {token: log(total / (count + 1)) for token, count in frequency.items()}
     return defaultdict(lambda: log(total), weights)
@@ -140,8 +147,9 @@ _OF_PYTORCH = (
 
 
 def __getattr__(name: str) -> object:
-    """Raise an ImportError for bert-score's other names: its message is shown after `from … import`
-    as well.
+    """Raise an ImportError for bert-score's other names.
+
+    Its message is shown after `from … import` as well.
     """
     if name not in _OF_PYTORCH:
         raise AttributeError(f"module 'bert_score' has no attribute {name!r}")
