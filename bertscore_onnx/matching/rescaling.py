@@ -1,5 +1,6 @@
-"""Rescaling by a baseline, (s - b) / (1 - b) for each of P, R and F: bert-score's
-`journal/rescale_baseline.md`.
+"""Rescaling by a baseline.
+
+It is (s - b) / (1 - b) for each of P, R and F: bert-score's `journal/rescale_baseline.md`.
 """
 
 import hashlib
@@ -14,10 +15,14 @@ from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.errors import Argument, BaselineError
 from bertscore_onnx.scores import Scores, Signature, arrays_of
 
-_RAW, _FILE, _LANGUAGE = "no", "file-", "language-"
-"""In a signature: no rescaling; the prefix of a file's digest; the prefix of a language whose code
-looks like these.
-"""
+_RAW = "no"
+"""No rescaling, in a signature."""
+
+_FILE = "file-"
+"""The prefix of a file's digest, in a signature."""
+
+_LANGUAGE = "language-"
+"""The prefix of a language whose code looks like these, in a signature."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +37,18 @@ class Rescaling:
 
     @property
     def name(self) -> str:
-        """The signature's name for it, each a different one: `no` is also the code of Norwegian."""
+        """The signature's name for it.
+
+        Each rescaling has another name: `no` is also the code of Norwegian.
+        """
         if not self.baselines:
             return _RAW
         if self.language is None:
-            return _FILE + hashlib.sha256(repr([*self.baselines]).encode()).hexdigest()[:12]
-        is_taken = self.language == _RAW or self.language.startswith((_FILE, _LANGUAGE))
-        return _LANGUAGE + self.language if is_taken else self.language
+            content = repr(list(self.baselines)).encode()
+            return _FILE + hashlib.sha256(content).hexdigest()[:12]
+        if self.language == _RAW or self.language.startswith((_FILE, _LANGUAGE)):
+            return _LANGUAGE + self.language
+        return self.language
 
     @property
     def worst(self) -> Scores:
@@ -52,11 +62,10 @@ class Rescaling:
         """
         if not self.baselines:
             return scores
-        per_layer = (len(self.baselines), *[1] * (scores.F.ndim - 1))
-        baselines = (
-            np.reshape(b, per_layer) for b in zip(*map(astuple, self.baselines), strict=True)
-        )
-        precision, recall, f1 = map(rescale, scores, baselines)
+        other_axes = [1] * (scores.F.ndim - 1)
+        baselines = np.array([astuple(baseline) for baseline in self.baselines]).T  # (3, layers)
+        per_layer = baselines.reshape(3, -1, *other_axes)
+        precision, recall, f1 = map(rescale, scores, per_layer)
         return Scores(precision, recall, f1, *arrays_of(scores)[3:])
 
 
@@ -78,21 +87,19 @@ def choose_rescaling(
     *,
     allow_fp32_baseline: bool = False,
 ) -> Rescaling:
-    """Return the rescaling with the bundle's baseline for a language, or with a file of the caller.
+    """Return the rescaling for a language, or with a file of the caller.
 
-    Raises a BaselineError if there is none, or if it was computed in another precision than the
-    scores.
+    That of a language has the bundle's baseline. Raises a BaselineError if there is none, or if it
+    was computed in another precision than the scores.
     """
     if path is not None:
         baselines = tuple(read_baseline_file(path, layer) for layer in manifest.layers)
         return Rescaling(None, baselines)
     languages = ", ".join(sorted(manifest.baselines))
     if lang is None:
-        available = (
-            f"baselines for: {languages}"
-            if languages
-            else "no baselines; `bertscore-onnx baseline` measures one"
-        )
+        available = "no baselines; `bertscore-onnx baseline` measures one"
+        if languages:
+            available = f"baselines for: {languages}"
         raise BaselineError(
             "Rescaling needs the language, ",
             Argument("lang"),
@@ -102,13 +109,14 @@ def choose_rescaling(
         )
     language = lower_code(lang)
     if language not in manifest.baselines:
+        available = f"only for: {languages}" if languages else "nor for any other language"
         raise BaselineError(
             f"{manifest.model_id} at layer {manifest.num_layers} has no baseline for {lang!r}, "
-            f"{f'only for: {languages}' if languages else 'nor for any other language'}. Give a "
-            "file of your own with ",
+            f"{available}. Give a file of your own with ",
             Argument("baseline_path"),
             ", which `bertscore-onnx baseline` makes, or leave rescaling off.",
         )
+    # Unrelated texts score differently in another precision, so its baseline does not fit.
     computed = manifest.baseline_precision(language)
     if precision != computed and not allow_fp32_baseline:
         raise BaselineError(
@@ -129,17 +137,19 @@ MIN_RANDOM_PAIRS = 100
 def random_pairs_f1(
     manifest: Manifest, signature: Signature, rescaling: Rescaling, lang: str | None
 ) -> NDArray[np.float64] | None:
-    """Return the quantiles of F of random pairs, (quantiles,) or (layers, quantiles), rescaled as
-    scores are.
+    """Return the quantiles of F of random pairs.
 
-    None unless 100 random pairs or more were measured with these settings, in `lang` or the
-    language of the rescaling.
+    They are rescaled as scores are, (quantiles,) or (layers, quantiles). None unless 100 random
+    pairs or more were measured with these settings, in `lang` or the language of the rescaling.
     """
     measurements = manifest.unrelated_scores
     if lang is None:
-        is_only_choice = rescaling.language not in measurements and len(measurements) == 1
-        lang = next(iter(measurements)) if is_only_choice else rescaling.language
-    measured = None if lang is None else measurements.get(lower_code(lang))
+        lang = rescaling.language
+        if lang not in measurements and len(measurements) == 1:
+            [lang] = measurements
+    if lang is None:
+        return None
+    measured = measurements.get(lower_code(lang))
     if measured is None or measured.precision != signature.precision:
         return None
     if signature.idf != "no" or signature.matching is not None:
@@ -160,7 +170,8 @@ exceeds it.
 
 
 def high_unrelated(unrelated: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the score that 99 % of unrelated pairs do not exceed, () or (layers,), from evenly
-    spaced quantiles.
+    """Return the score that 99 % of unrelated pairs do not exceed.
+
+    It is found from evenly spaced quantiles, () or (layers,).
     """
     return np.asarray(np.quantile(unrelated, HIGH_SHARE, axis=-1))
