@@ -1,4 +1,8 @@
-"""Prepares the tokens of encoded texts for matching: leaves some out, and marks context tokens."""
+"""Tokens to match.
+
+`TokenMatching` prepares the tokens of encoded texts for matching: it leaves some out, and marks
+those of contexts.
+"""
 
 import string
 import unicodedata
@@ -22,10 +26,11 @@ _ASCII_PUNCTUATION = frozenset(string.punctuation)
 
 
 def _is_punctuation(text: str) -> bool:
-    return bool(text.strip()) and all(
-        character in _ASCII_PUNCTUATION or unicodedata.category(character).startswith("P")
-        for character in text.strip()
-    )
+    bare = text.strip()
+    for character in bare:
+        if character not in _ASCII_PUNCTUATION and unicodedata.category(character)[0] != "P":
+            return False
+    return bool(bare)
 
 
 _KINDS: dict[Excluded, Callable[[str], bool]] = {
@@ -58,7 +63,8 @@ class TokenMask:
             self._is_kept[manifest.special_ids] = False
             # some have a weight: Gemma's <bos>
             self._is_kept[[token for token in added_ids if token < size]] = False
-        if kinds := [_KINDS[kind] for kind in matching.exclude if kind in _KINDS]:
+        kinds = [_KINDS[kind] for kind in matching.exclude if kind in _KINDS]
+        if kinds:
             for token in range(size):
                 text = vocabulary.bytes_of(token).decode(errors="replace")
                 if token not in vocabulary.special and any(is_kind(text) for is_kind in kinds):
@@ -69,16 +75,21 @@ class TokenMask:
         self._keeps_continuations = "subwords" not in matching.exclude
         depends_on_words = matching.words or not self._keeps_continuations
         self._continuations = vocabulary.continuations(size) if depends_on_words else None
-        word_ids = _word_ids(matching.words, tokenise) if matching.words else []
-        words = [ids for ids in word_ids if vocabulary.special.keys().isdisjoint(ids.tolist())]
-        # of several tokens, that are left out
-        self._words = [word for word in words if len(word) > 1]
-        # the others
-        self._is_left_out = np.isin(np.arange(size), [word[0] for word in words if len(word) == 1])
+        self._words: list[NDArray[np.int64]] = []  # of several tokens, that are left out
+        single_ids = []  # each of which is such a word
+        for word in _word_ids(matching.words, tokenise):
+            if not vocabulary.special.keys().isdisjoint(word.tolist()):
+                continue
+            if len(word) > 1:
+                self._words.append(word)
+            else:
+                single_ids.append(word[0])
+        self._is_left_out = np.isin(np.arange(size), single_ids)
 
     def matched(self, ids: NDArray[np.int64], begins: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which tokens of some texts are matched, (tokens,), given where each text begins,
-        (texts,).
+        """Return which tokens of some texts are matched, (tokens,).
+
+        The texts follow each other; `begins` is where each of them begins, (texts,).
         """
         is_kept = self._is_kept[ids]
         if self._continuations is None:
@@ -109,35 +120,37 @@ _BEFORE_WORDS = ("", "a ", "(", '"', "_")
 """Text before a word, after which vocabularies may split the word differently."""
 
 
-def _word_ids(words: Iterable[str], tokenise: Tokenise) -> list[NDArray[np.int64]]:
-    """Return the ids that words may have, at the beginning of a text, after a space, and after
-    punctuation.
+def _word_ids(left_out: Iterable[str], tokenise: Tokenise) -> list[NDArray[np.int64]]:
+    """Return the ids that words may have, (tokens,) each.
+
+    They depend on what stands before a word: nothing, a space, or punctuation.
     """
-    forms = sorted(
-        {
-            form
-            for word in words
-            for form in (word, word.lower(), word.upper(), word.capitalize())
-            if word
-        }
-    )
+    forms = set()
+    for word in filter(None, left_out):
+        forms |= {word, word.lower(), word.upper(), word.capitalize()}
+    if not forms:
+        return []
     sequences = set()
     for before in _BEFORE_WORDS:
         [start] = tokenise([before])
-        for ids in tokenise([before + form for form in forms]):
+        for ids in tokenise([before + form for form in sorted(forms)]):
             if np.array_equal(ids[: len(start)], start):
                 sequences.add(tuple(ids[len(start) :].tolist()))
     return [np.array(ids, dtype=np.int64) for ids in sorted(sequences) if ids]
 
 
 class TokenMatching:
-    """A matching applied to one bundle: it prepares encoded texts to be matched."""
+    """A matching applied to one bundle.
+
+    It prepares encoded texts to be matched.
+    """
 
     def __init__(
         self, matching: Matching, bundle: Bundle, tokenizer: TextTokenizer, tokenise: Tokenise
     ) -> None:
-        """Apply a matching to the vocabulary of a bundle, which is read only if the matching
-        depends on it.
+        """Apply a matching to the vocabulary of a bundle.
+
+        The vocabulary is read only if the matching depends on it.
         """
         self.matching: Matching = matching
         self.mask: TokenMask | None = None
@@ -157,10 +170,10 @@ class TokenMatching:
                 self.mask = TokenMask(matching, manifest, vocabulary, tokenizer.added_ids, tokenise)
 
     def prepare(self, table: TokenEmbeddings, num_context: NDArray[np.int64]) -> TokenEmbeddings:
-        """Return the tokens of texts to match, given the number of context tokens of each text,
-        (texts,).
+        """Return the tokens of texts to match.
 
-        Of a text without any, the first token is kept, without weight.
+        `num_context` is the number of context tokens of each text, (texts,). Of a text without any,
+        the first token is kept, without weight.
         """
         has_contexts = num_context.any()
         if self.mask is None and not has_contexts:
@@ -168,37 +181,36 @@ class TokenMatching:
         # (tokens,); there may be no texts
         ids = np.concatenate([np.zeros(0, dtype=np.int64), *table.sequences])
         begins = np.cumsum(table.lengths) - table.lengths  # (texts,)
-        is_kept = (
-            np.ones(len(ids), dtype=np.bool_)
-            if self.mask is None
-            else self.mask.matched(ids, begins)
-        )
+        if self.mask is None:
+            is_kept = np.ones(len(ids), dtype=np.bool_)
+        else:
+            is_kept = self.mask.matched(ids, begins)
         is_context = np.zeros(len(ids), dtype=np.bool_)
         if has_contexts:
             is_context[joined_ranges(begins + self._num_prefix, num_context)] = True
-        is_excluded = np.zeros(len(begins), dtype=np.bool_)  # (texts,)
+        is_excluded: NDArray[np.bool_] | None = None  # (texts,)
         if self.mask is not None and len(begins):
             is_word = self.mask.is_word[ids] & ~is_context
-            is_excluded |= np.logical_or.reduceat(is_word, begins) & ~np.logical_or.reduceat(
-                is_word & is_kept, begins
-            )
+            has_words = np.logical_or.reduceat(is_word, begins)
+            has_kept_words = np.logical_or.reduceat(is_word & is_kept, begins)
+            has_only_excluded = has_words & ~has_kept_words
+            if has_only_excluded.any():
+                is_excluded = has_only_excluded
         weightless = np.zeros(len(ids), dtype=np.bool_)
         if has_contexts and self.matching.context == "excluded":
             is_kept &= ~is_context
         elif has_contexts:
             number = np.where(num_context > 0, num_context + self._num_prefix, 0)
             weightless[joined_ranges(begins, number)] = True
-        lengths = (
-            np.add.reduceat(is_kept.astype(np.int64), begins) if len(begins) else table.lengths
-        )
+        lengths = _sums(is_kept, begins)
+        # A text without tokens to match keeps the first, without weight: none may be empty.
         first = begins[lengths == 0]
-        is_kept[first], weightless[first] = True, True
+        is_kept[first] = True
+        weightless[first] = True
         lengths = np.maximum(lengths, 1)
         starts = np.cumsum(lengths) - lengths
-        weightless = weightless[is_kept]  # its tokens stand in front of the others of their text
-        num_weightless = (
-            np.add.reduceat(weightless.astype(np.int64), starts) if len(starts) else lengths
-        )
+        # Tokens without weight stand in front of the others of their text.
+        num_weightless = _sums(weightless[is_kept], starts)
         return TokenEmbeddings(
             np.split(ids[is_kept], starts[1:]),
             lengths,
@@ -206,5 +218,12 @@ class TokenMatching:
             starts,
             table.sequences,
             num_weightless=num_weightless if num_weightless.any() else None,
-            is_excluded=is_excluded if is_excluded.any() else None,
+            is_excluded=is_excluded,
         )
+
+
+def _sums(is_counted: NDArray[np.bool_], begins: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how many tokens of each text are counted, (texts,)."""
+    if not len(begins):
+        return begins
+    return np.add.reduceat(is_counted.astype(np.int64), begins)
