@@ -1,5 +1,7 @@
-"""Pairs of candidates and references: the texts of a caller are checked, paired, and read a few at
-a time.
+"""Pairs of candidates and references.
+
+The texts of a caller are checked, paired, and read a few at a time. `collect_pairs` begins with all
+of them, `read_pairs` with an iterable.
 """
 
 import warnings
@@ -65,28 +67,32 @@ class Side:
         encoded = None if self.encoded is None else self.encoded.part(texts, counts)
         return Side(self.texts[texts], counts, encoded)
 
-    def joined(self, others: Sequence["Side"]) -> "Side":
-        """Return the items followed by others.
+    def joined(self, following: Sequence["Side"]) -> "Side":
+        """Return the items followed by those of other sides.
 
         All of them or none were encoded before, together.
         """
-        sides, encoded = [self, *others], self.encoded
+        sides = [self, *following]
         counts = np.concatenate([side.counts for side in sides])
+        encoded = self.encoded
         if encoded is not None:
-            encoded = replace(
-                encoded,
-                rows=np.concatenate([side.encoded.rows for side in sides if side.encoded]),
-                counts=counts,
-            )
-        return Side([text for side in sides for text in side.texts], counts, encoded)
+            rows = np.concatenate([side.encoded.rows for side in sides if side.encoded])
+            encoded = replace(encoded, rows=rows, counts=counts)
+        texts: list[Text] = []
+        for side in sides:
+            texts += side.texts
+        return Side(texts, counts, encoded)
 
     def documents(
         self, ids_of: Callable[[list[str]], list[NDArray[np.int64]]]
     ) -> list[NDArray[np.int64]]:
-        """Return the ids of each text without its context, (tokens,), in which idf counts
-        tokens.
+        """Return the ids of each text, (tokens,), in which idf counts tokens.
+
+        Those of its context are left out.
         """
-        return ids_of(bare_texts(self.texts)) if self.encoded is None else self.encoded.documents
+        if self.encoded is not None:
+            return self.encoded.documents
+        return ids_of(bare_texts(self.texts))
 
     def check_model(self, model: str) -> None:
         """Raise an InputError if another model encoded the texts."""
@@ -147,65 +153,73 @@ class Pairs:
 
         0 before they are tokenised.
         """
-        sides = self.candidates, self.references
         if self.tokenised is None or not len(self.candidates):
             return np.zeros(len(self.candidates), dtype=np.int64)
-        lengths = [
-            np.array([len(self.tokenised[text].ids) for text in side.texts]) for side in sides
-        ]
+        lengths = np.array([len(self.tokenised[text].ids) for text in self.texts])  # (texts,)
+        of_candidates, of_references = np.split(lengths, [len(self.candidates.texts)])
         counts = self.references.counts
-        return lengths[0] + np.add.reduceat(lengths[1], np.cumsum(counts) - counts)
+        return of_candidates + np.add.reduceat(of_references, np.cumsum(counts) - counts)
 
     def slices(self) -> Iterator["Pairs"]:
         """Yield the pairs, about `PAIRS_AT_ONCE` at a time.
 
         No more neighbours with the same references are split.
         """
-        ends, start = np.cumsum(self.references.counts), 0  # (candidates,)
+        ends = np.cumsum(self.references.counts)  # (candidates,)
+        start = 0
         while start < len(ends):
             stop = self._cut(ends, start + PAIRS_AT_ONCE, start + 2 * PAIRS_AT_ONCE)
             yield self._between(ends, start, stop)
             start = stop
 
     def split(self, max_characters: int) -> Iterator["Pairs"]:
-        """Yield the pairs in slices of at most this many characters, or of one candidate."""
+        """Yield the pairs in slices of at most this many characters.
+
+        A slice may have more if it is of one candidate.
+        """
         number = len(self.candidates)
         if number == 1 or sum(map(len, self.texts)) <= max_characters:
             yield self
             return
         ends = np.cumsum(self.references.counts)
         middle = self._cut(ends, -(-number // 2), number)
-        for half in (self._between(ends, 0, middle), self._between(ends, middle, number)):
-            yield from half.split(max_characters)
+        yield from self._between(ends, 0, middle).split(max_characters)
+        yield from self._between(ends, middle, number).split(max_characters)
 
-    def _cut(self, ends: NDArray[np.int64], first: int, most: int) -> int:
-        """Return the first candidate from `first` on, and before `most`, whose references are new;
-        else `first`.
+    def _cut(self, ends: NDArray[np.int64], first: int, stop: int) -> int:
+        """Return the first candidate from `first` on whose references are new.
+
+        It is `first` if no candidate before `stop` has new ones.
         """
-        texts, number = self.references.texts, len(ends)
-        for item in range(first, min(most, number)) if texts else ():
-            before, begin, end = (
-                int(ends[at]) if at >= 0 else 0 for at in (item - 2, item - 1, item)
-            )
-            if texts[before:begin] != texts[begin:end]:
+        texts = self.references.texts
+        number = len(ends)
+        if not texts:
+            return min(first, number)
+        for item in range(first, min(stop, number)):
+            begin = _end(ends, item - 1)
+            if texts[_end(ends, item - 2) : begin] != texts[begin : _end(ends, item)]:
                 return item
         return min(first, number)
 
     def _between(self, ends: NDArray[np.int64], start: int, stop: int) -> "Pairs":
-        """Return some of the candidates with their references, given where the references of each
-        end.
+        """Return some of the candidates with their references.
+
+        `ends` is where the references of each candidate end, (candidates,).
         """
         if stop - start == len(ends):
             return self
-        items, texts = (
-            slice(start, stop),
-            slice(int(ends[start - 1]) if start else 0, int(ends[stop - 1])),
-        )
+        items = slice(start, stop)
+        texts = slice(_end(ends, start - 1), _end(ends, stop - 1))
         return replace(
             self,
             candidates=self.candidates.part(items, self.candidates.counts[items]),
             references=self.references.part(texts, self.references.counts[items]),
         )
+
+
+def _end(ends: NDArray[np.int64], item: int) -> int:
+    """Return where the references of an item end; 0 before the first item."""
+    return int(ends[item]) if item >= 0 else 0
 
 
 def collect_pairs(
@@ -224,12 +238,7 @@ def collect_pairs(
     candidates = collect_single(cands, "cands")
     references = collect_items(refs, "refs")
     if len(candidates) != len(references):
-        streams = len(candidates) > 1 and (references.counts == len(candidates)).all()
-        raise InputError(
-            f"Candidates and references differ in number, {len(candidates)} and "
-            f"{len(references)}: every candidate needs one reference, or one list of "
-            f"references.{_IN_STREAMS if streams and len(references) else ''}"
-        )
+        raise _differ_in_number(candidates, references)
     if _seem_streams(candidates, references):
         warnings.warn(
             "The candidates share less text with their references than if these were in another "
@@ -248,16 +257,27 @@ def collect_pairs(
     return Pairs(_in_contexts(candidates, pair_contexts), _in_contexts(references, pair_contexts))
 
 
-def _check_labels(cands: object, others: object, name: str) -> None:
-    """Raise an InputError for two Series of pandas with the same labels in another order: they pair
-    by position.
+def _differ_in_number(candidates: Side, references: Side) -> InputError:
+    hint = ""
+    if len(candidates) > 1 and len(references) and (references.counts == len(candidates)).all():
+        hint = _IN_STREAMS
+    return InputError(
+        f"Candidates and references differ in number, {len(candidates)} and "
+        f"{len(references)}: every candidate needs one reference, or one list of "
+        f"references.{hint}"
+    )
+
+
+def _check_labels(cands: object, partners: object, name: str) -> None:
+    """Raise an InputError for the labels of `cands` in another order.
+
+    Both are Series of pandas; they would pair by position.
     """
-    labels, other_labels = (getattr(side, "index", None) for side in (cands, others))
-    if not all(hasattr(each, "equals") for each in (labels, other_labels)) or cast(
-        Any, labels
-    ).equals(other_labels):
+    labels: Any = getattr(cands, "index", None)
+    partner_labels: Any = getattr(partners, "index", None)
+    if not hasattr(labels, "equals") or not hasattr(partner_labels, "equals"):
         return
-    if Counter(cast(Any, labels)) == Counter(cast(Any, other_labels)):
+    if not labels.equals(partner_labels) and Counter(labels) == Counter(partner_labels):
         raise InputError(
             f"{name} has the labels of cands in another order, and texts pair by position. Take "
             f"both from one frame in one order, or give the lists, such as `{name}.tolist()`, if "
@@ -273,32 +293,30 @@ _MOST_STREAMS = 16
 
 
 def _seem_streams(candidates: Side, references: Side) -> bool:
-    """Return whether there are as many references for each candidate as candidates, and their order
-    seems sacreBLEU's.
+    """Return whether the order of references seems sacreBLEU's.
 
-    In the order that is right, a candidate shares more trigrams of characters with its references:
-    here half as many again, and five for each candidate, as texts of few words share some by
-    chance.
+    Then there are as many references for each candidate as candidates. In the order that is right,
+    a candidate shares more trigrams of characters with its references: here half as many again, and
+    five for each candidate, as texts of few words share some by chance.
     """
     number = len(candidates)
     if not 1 < number <= _MOST_STREAMS or (references.counts != number).any():
         return False
     if candidates.encoded is not None or references.encoded is not None:
         return False
-    candidate_trigrams, reference_trigrams = (
-        [{text[at : at + 3] for at in range(len(text) - 2)} for text in bare_texts(side.texts)]
-        for side in (candidates, references)
-    )
-    places = [(row, reference) for row in range(number) for reference in range(number)]
-    shared = sum(
-        len(candidate_trigrams[row] & reference_trigrams[row * number + place])
-        for row, place in places
-    )
-    in_sets = sum(
-        len(candidate_trigrams[row] & reference_trigrams[place * number + row])
-        for row, place in places
-    )
+    reference_trigrams = [_trigrams(text) for text in bare_texts(references.texts)]
+    shared = 0
+    in_sets = 0
+    for row, text in enumerate(bare_texts(candidates.texts)):
+        trigrams = _trigrams(text)
+        for reference in range(number):
+            shared += len(trigrams & reference_trigrams[row * number + reference])
+            in_sets += len(trigrams & reference_trigrams[reference * number + row])
     return in_sets > 1.5 * shared and in_sets - shared > 5 * number
+
+
+def _trigrams(text: str) -> set[str]:
+    return {text[start : start + 3] for start in range(len(text) - 2)}
 
 
 def _in_contexts(side: Side, contexts: Sequence[Context]) -> Side:
@@ -330,7 +348,9 @@ def collect_single(texts: Iterable[Text] | EncodedTexts, name: str) -> Side:
 
 
 def _encoded_before(items: object) -> Side | None:
-    return Side((), items.counts, items) if isinstance(items, EncodedTexts) else None
+    if not isinstance(items, EncodedTexts):
+        return None
+    return Side((), items.counts, items)
 
 
 def collect_texts(texts: Iterable[Text], name: str) -> list[Text]:
@@ -346,26 +366,27 @@ def collect_texts(texts: Iterable[Text], name: str) -> list[Text]:
 
 def check_text(text: object, name: str) -> Text:
     """Return a text; raise an InputTypeError if it is something else."""
-    return (
-        text if type(text) is str or isinstance(text, TextInContext) else check_string(text, name)
-    )
+    if type(text) is str or isinstance(text, TextInContext):
+        return text
+    return check_string(text, name)
 
 
 def collect_items(items: Iterable[Reference] | EncodedTexts, name: str) -> Side:
     """Check items of one text or several; `name` is their name in messages."""
     encoded = _encoded_before(items)
-    return _side_of(list(_check_items(cast(Any, items), name))) if encoded is None else encoded
+    if encoded is not None:
+        return encoded
+    return _side_of(list(_check_items(cast(Any, items), name)))
 
 
 def read_items(items: Iterable[Reference] | EncodedTexts, name: str) -> Iterator[Side]:
     """Check items as `collect_items` does, and yield them a few at a time."""
     encoded = _encoded_before(items)
-    if encoded is None:
-        yield from map(
-            _side_of, _few_at_a_time(_check_items(cast(Any, items), name), _num_characters)
-        )
-    else:
+    if encoded is not None:
         yield from slices_of(encoded)
+        return
+    checked = _check_items(cast(Any, items), name)
+    yield from map(_side_of, _few_at_a_time(checked, _num_characters))
 
 
 def _check_items(items: Iterable[Reference], name: str) -> Iterator[list[Text]]:
@@ -374,11 +395,9 @@ def _check_items(items: Iterable[Reference], name: str) -> Iterator[list[Text]]:
 
 
 def _check_item(item: Reference, name: str) -> list[Text]:
-    texts = (
-        [check_text(item, name)]
-        if isinstance(item, str | TextInContext)
-        else collect_texts(item, name)
-    )
+    if isinstance(item, str | TextInContext):
+        return [check_text(item, name)]
+    texts = collect_texts(item, name)
     if not texts:
         raise InputError(f"{name} is empty: every candidate needs at least one reference.")
     return texts
@@ -390,17 +409,17 @@ def _side_of(items: Sequence[Sequence[Text]]) -> Side:
 
 
 def read_pairs(pairs: Iterable[Pair]) -> Iterator[Pairs]:
-    """Check pairs of a candidate and one or several references, and yield up to `PAIRS_AT_ONCE` of
-    them at a time.
+    """Check pairs, and yield up to `PAIRS_AT_ONCE` of them at a time.
 
-    If a pair is invalid, or `pairs` raises an error, the pairs before it come first.
+    Each is a candidate and its reference or references. If a pair is invalid, or `pairs` raises an
+    error, the pairs before it come first.
     """
     checked = (
         _check_pair(pair, f"pairs[{position}]")
         for position, pair in enumerate(check_many(pairs, "pairs"))
     )
-    for part in _few_at_a_time(checked, lambda pair: len(pair[0]) + _num_characters(pair[1])):
-        candidates, references = zip(*part, strict=True)
+    for pairs_read in _few_at_a_time(checked, lambda pair: len(pair[0]) + _num_characters(pair[1])):
+        candidates, references = zip(*pairs_read, strict=True)
         yield Pairs(singles(candidates), _side_of(references))
 
 
@@ -419,7 +438,8 @@ def _few_at_a_time(
             size += num_characters(item)
             if len(waiting) == PAIRS_AT_ONCE or size >= MAX_CHARACTERS:
                 yield waiting
-                waiting, size = [], 0
+                waiting = []
+                size = 0
     except Exception as error:
         if waiting and not is_interrupt(error):
             yield waiting
@@ -445,7 +465,10 @@ def _check_pair(pair: Any, name: str) -> tuple[Text, list[Text]]:
 
 
 def check_positive(name: str, number: int | None) -> None:
-    """Raise an InputError unless the number is None or an integer of 1 or more."""
+    """Raise an InputError unless the number is 1 or more, or None.
+
+    Raises an InputTypeError if it is no integer.
+    """
     if number is None:
         return
     if isinstance(number, bool) or not isinstance(number, Integral):
