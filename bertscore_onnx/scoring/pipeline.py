@@ -60,8 +60,9 @@ ScoredChunk = tuple[Scores, TextStats]
 
 
 class Chunk:
-    """Pairs that are scored together: few enough for memory, enough to sort by length and encode
-    equal texts once.
+    """Pairs that are scored together.
+
+    They are few enough for memory, and enough to sort by length and encode equal texts once.
     """
 
     runs: Runs
@@ -69,7 +70,8 @@ class Chunk:
 
     def __init__(self, tokenise: Tokenise, model: str) -> None:
         """Begin without pairs; `model` is the name of the encoder."""
-        self._tokenise, self._model = tokenise, model
+        self._tokenise = tokenise
+        self._model = model
         self.num_candidates: int = 0
         self.num_characters: int = 0  # of all texts, equal ones included
         self.num_tokens: int = 0  # of all rows
@@ -90,11 +92,11 @@ class Chunk:
         """
         texts = pairs.texts_for(self._model)
         new = [text for text in dict.fromkeys(texts) if text not in self._row_of_text]
-        tokenised = (
-            self._tokenise(new)
-            if pairs.tokenised is None
-            else [pairs.tokenised[text] for text in new]
-        )
+        tokenised: Sequence[TokenisedText]
+        if pairs.tokenised is None:
+            tokenised = self._tokenise(new)
+        else:
+            tokenised = [pairs.tokenised[text] for text in new]
         for text, tokens in zip(new, tokenised, strict=True):
             key = tokens.ids.tobytes(), tokens.is_truncated, tokens.num_context
             row = self._row_of_text[text] = self._row_of_ids.setdefault(key, len(self.rows))
@@ -104,7 +106,8 @@ class Chunk:
         self.num_candidates += len(pairs.references.counts)
         self.num_characters += sum(map(len, texts))
         self._pairs.append(pairs)
-        self._new_texts += texts if pairs.tokenised is None else ()
+        if pairs.tokenised is None:
+            self._new_texts += texts
 
     @property
     def num_context(self) -> NDArray[np.int64]:
@@ -114,31 +117,37 @@ class Chunk:
     @property
     def stats(self) -> TextStats:
         """Statistics of the texts that were tokenised here."""
-        return TextStats.of(
-            self._new_texts, [self.rows[self._row_of_text[text]] for text in self._new_texts]
-        )
+        tokenised = [self.rows[self._row_of_text[text]] for text in self._new_texts]
+        return TextStats.of(self._new_texts, tokenised)
 
     def sides(self, embeddings: TokenEmbeddings) -> tuple[EncodedTexts, EncodedTexts]:
-        """Return the candidates and the references, given the rows that the model encoded."""
+        """Return the candidates and the references.
+
+        `embeddings` are of the rows that the model encoded.
+        """
         is_truncated = np.array([row.is_truncated for row in self.rows], dtype=np.bool_)
         unknown = np.array(
             [row.num_unknown / max(row.num_tokens, 1) for row in self.rows], dtype=np.float64
         )
 
-        def encoded(side: Side, *others: Side) -> EncodedTexts:
-            side = side.joined(others) if others else side
+        def encoded(sides: Sequence[Side]) -> EncodedTexts:
+            side = sides[0]
+            if len(sides) > 1:
+                side = side.joined(sides[1:])
             if side.encoded is not None:
                 return side.encoded
             rows = np.array([self._row_of_text[text] for text in side.texts], dtype=np.int64)
             return EncodedTexts(embeddings, rows, side.counts, self._model, is_truncated, unknown)
 
-        candidates = encoded(*(pairs.candidates for pairs in self._pairs))
-        return candidates, encoded(*(pairs.references for pairs in self._pairs))
+        candidates = encoded([pairs.candidates for pairs in self._pairs])
+        references = encoded([pairs.references for pairs in self._pairs])
+        return candidates, references
 
 
 class ChunkLimit:
-    """The most tokens of the next chunk, so that it takes about `max_seconds` at the speed of the
-    chunks before.
+    """The most tokens of the next chunk.
+
+    With them it takes about `max_seconds` at the speed of the chunks before.
     """
 
     def __init__(self, max_seconds: float | None = None) -> None:
@@ -148,9 +157,8 @@ class ChunkLimit:
     def learn(self, chunk: Chunk) -> None:
         """Adapt to a chunk that was scored."""
         if self._max_seconds is not None and chunk.num_tokens:
-            self.tokens = (
-                int(chunk.num_tokens * self._max_seconds / max(monotonic() - chunk.began, 1e-6)) + 1
-            )
+            seconds = max(monotonic() - chunk.began, 1e-6)
+            self.tokens = int(chunk.num_tokens * self._max_seconds / seconds) + 1
 
 
 class Pipeline(Closeable):
@@ -172,7 +180,8 @@ class Pipeline(Closeable):
         """
         self.bundle = bundle
         self.manifest: Manifest = bundle.manifest
-        num_threads, long_text = settings.get("nthreads"), settings.get("long_text", "truncate")
+        num_threads = settings.get("nthreads")
+        long_text = settings.get("long_text", "truncate")
         matching = checked_matching(settings.get("matching", "bertscore"))
         self.max_length: int | None = settings.get("max_length")
         """The most tokens of a text if that was chosen; None for the model's own maximum."""
@@ -208,7 +217,10 @@ class Pipeline(Closeable):
         drop tokens and join windows."""
         if session.provider.keeps_vectors and self.matching.mask is None and long_text != "window":
             self._matching_graph = MatchingGraph(session.provider)
-        layers = self.num_layers if self._matching_graph is None else self.encoder.layers_on_device
+        layers = self.num_layers
+        if self._matching_graph is not None:
+            layers = self.encoder.layers_on_device
+        # A vector has 4 bytes for each hidden value.
         self._chunk_tokens = CHUNK_BYTES // (4 * layers * self.manifest.hidden_size)
         self._tokenise = partial(tokenise, self.tokenizer, separator=self.matching.separator)
         self.matching_spec: str | None = None if matching.is_default else str(matching)
@@ -226,8 +238,7 @@ class Pipeline(Closeable):
         max_seconds: float | None = None,
         known: Mapping[Text, TokenisedText] | None = None,
     ) -> Iterator[ScoredChunk]:
-        """Yield the raw scores of each chunk's candidates, (layers, candidates), and statistics of
-        their texts.
+        """Yield the scores and the statistics of each chunk, see `ScoredChunk`.
 
         Pairs come a few at a time, and are read no further than needed; if `slices` raises an
         error, the scores of the pairs before it come first. `advance` is called with the number of
@@ -235,13 +246,17 @@ class Pipeline(Closeable):
         take about this long at most, at the speed of the previous ones. Texts that are known are
         not tokenised again.
         """
-        call, limit = Call(max_items), ChunkLimit(max_seconds)
+        call = Call(max_items)
+        limit = ChunkLimit(max_seconds)
         failures: list[Exception] = []
         chunks = _until_failure(self.chunks(slices, call, limit, known), failures)
         encode = partial(self._encode, call=call, advance=advance)
         match = partial(self._match, weights=weights, limit=limit)
-        is_parallel = self.encoder.session.leaves_cpu_idle
-        encoded = self._threads.map(encode, chunks, ahead=1) if is_parallel else map(encode, chunks)
+        encoded: Iterator[tuple[Chunk, TokenEmbeddings]]
+        if self.encoder.session.leaves_cpu_idle:
+            encoded = self._threads.map(encode, chunks, ahead=1)
+        else:
+            encoded = map(encode, chunks)
         try:
             yield from starmap(match, encoded)  # which keeps no vectors
         except BaseException:  # of the caller too, who may have gone
@@ -261,20 +276,16 @@ class Pipeline(Closeable):
 
         If `slices` raises an error, the pairs before it come first.
         """
-        call, limit = call or Call(), limit or ChunkLimit()
+        call = call or Call()
+        limit = limit or ChunkLimit()
         chunk = self._chunk(known)
         try:
-            for some in slices:
+            for pairs_read in slices:
                 # they are split by characters: the number of tokens is not known yet, but is hardly
                 # larger
-                for pairs in some.split(min(self._chunk_tokens, limit.tokens)):
+                for pairs in pairs_read.split(min(self._chunk_tokens, limit.tokens)):
                     chunk.add(pairs)
-                    if (
-                        chunk.num_tokens
-                        >= min(self._chunk_tokens * self._chunk_scale, limit.tokens)
-                        or chunk.num_candidates >= CHUNK_CANDIDATES * self._chunk_scale
-                        or chunk.num_characters >= MAX_CHARACTERS
-                    ):
+                    if self._is_full(chunk, limit):
                         yield self._planned(chunk, call)
                         chunk = self._chunk(known)
         except Exception as error:
@@ -283,6 +294,13 @@ class Pipeline(Closeable):
             raise
         if chunk.num_candidates:
             yield self._planned(chunk, call)
+
+    def _is_full(self, chunk: Chunk, limit: ChunkLimit) -> bool:
+        return (
+            chunk.num_tokens >= min(self._chunk_tokens * self._chunk_scale, limit.tokens)
+            or chunk.num_candidates >= CHUNK_CANDIDATES * self._chunk_scale
+            or chunk.num_characters >= MAX_CHARACTERS
+        )
 
     def tokenise(self, pairs: Pairs) -> tuple[Pairs, TextStats]:
         """Tokenise the texts of pairs, each once.
@@ -297,11 +315,12 @@ class Pipeline(Closeable):
         self, sides: Sequence[Side], known: Mapping[Text, TokenisedText] | None = None
     ) -> tuple[list[EncodedTexts], TextStats]:
         """Encode the sides that are not encoded yet, each of their texts once."""
+        second = sides[1] if len(sides) > 1 else singles(())
         chunk = self._chunk(known)
-        chunk.add(Pairs(sides[0], sides[1] if len(sides) > 1 else singles(())))
+        chunk.add(Pairs(sides[0], second))
         embeddings = self._planned(chunk, Call()).runs.finish()
         encoded = chunk.sides(self.matching.prepare(embeddings, chunk.num_context))
-        return [*encoded][: len(sides)], chunk.stats
+        return list(encoded[: len(sides)]), chunk.stats
 
     def count_documents(
         self, slices: Iterable[Side], known: dict[Text, TokenisedText] | None = None
@@ -312,13 +331,12 @@ class Pipeline(Closeable):
 
         If a mapping of known texts is given, those that are tokenised here are added to it.
         """
+        ids_of = partial(self._ids_of, known=known)
 
         def documents() -> Iterator[Sequence[NDArray[np.int64]]]:
             for side in slices:
                 side.check_model(self.model)
-                yield documents_of(
-                    self.manifest, side.documents(partial(self._ids_of, known=known))
-                )
+                yield documents_of(self.manifest, side.documents(ids_of))
 
         return DocumentCounts.of_documents(documents(), self.manifest.vocab_size, self.tokenization)
 
@@ -355,8 +373,9 @@ class Pipeline(Closeable):
         return Chunk(partial(self._tokenise_new, known=known or {}), self.model)
 
     def _planned(self, chunk: Chunk, call: Call) -> Chunk:
-        """Return a complete chunk with its runs planned: into vectors on the device if they can be
-        matched there.
+        """Return a complete chunk with its runs planned.
+
+        They write vectors on the device if these can be matched there.
         """
         on_device = self._matching_graph is not None and not chunk.num_context.any()
         sequences = [row.ids for row in chunk.rows]
@@ -378,28 +397,32 @@ class Pipeline(Closeable):
     ) -> ScoredChunk:
         candidates, references = chunk.sides(self.matching.prepare(embeddings, chunk.num_context))
         counts = references.counts
+        # A candidate is matched with each of its references.
         candidates = candidates.part(
             np.repeat(np.arange(len(counts)), counts), np.ones(len(references.rows), np.int64)
         )
-        threads, beta = self.encoder.matching_threads, self.matching.matching.beta
+        threads = self.encoder.matching_threads
+        beta = self.matching.matching.beta
         on_device = None if self._matching_graph is None else self._matching_graph.match_pairs
         raw, nothing = match_pairs(candidates, references, weights, threads, beta, on_device)
         unscored = count_unscored(nothing, counts)
         chunk.runs.release()
         limit.learn(chunk)
-        is_truncated, unknown = (
-            np.maximum(values[candidates.rows], others[references.rows])
-            for values, others in (
-                (candidates.is_truncated, references.is_truncated),
-                (candidates.unknown, references.unknown),
-            )
+        is_truncated = np.maximum(
+            candidates.is_truncated[candidates.rows], references.is_truncated[references.rows]
+        )
+        unknown = np.maximum(
+            candidates.unknown[candidates.rows], references.unknown[references.rows]
         )
         scores = best_of_references(Scores(*raw, None, is_truncated, unknown), counts)
         return scores, replace(chunk.stats, **unscored)
 
 
 def _until_failure(chunks: Iterator[Chunk], failures: list[Exception]) -> Iterator[Chunk]:
-    """Yield chunks, and keep an error that ends them, so that the scores before it come first."""
+    """Yield chunks, and keep an error that ends them.
+
+    So the scores before it come first.
+    """
     try:
         yield from chunks
     except Exception as error:

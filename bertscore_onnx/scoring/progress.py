@@ -19,14 +19,14 @@ def progress_bar(
     `total` is None if it is unknown. If `shown` is None, there is a bar on a terminal, once the
     work has taken long.
     """
-    if not (sys.stderr.isatty() if shown is None else shown):
+    is_wanted = sys.stderr.isatty() if shown is None else shown
+    if not is_wanted:
         yield lambda candidates: None
         return
     from tqdm.auto import tqdm  # costs start-up time and is needed only here
 
-    with tqdm(
-        total=total, desc=stage, unit=f" {unit}", smoothing=0.05, delay=0 if shown else PATIENCE
-    ) as bar:
+    delay = 0 if shown else PATIENCE
+    with tqdm(total=total, desc=stage, unit=f" {unit}", smoothing=0.05, delay=delay) as bar:
         done = 0.0
 
         def advance(candidates: float) -> None:
