@@ -1,7 +1,10 @@
-"""The tokenizer of a bundle, as scoring uses it, and the counting of documents by it alone."""
+"""Tokenization of texts for scoring.
+
+`load_tokenizer` loads the tokenizer of a bundle; `count_documents` needs nothing else.
+"""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from os import PathLike
 from pathlib import Path
@@ -50,31 +53,31 @@ def load_tokenizer(
         long_text=long_text,
         in_parallel=(num_threads or usable_cpus()) >= permitted,
     )
-    num_special, most = sum(tokenizer.num_special_tokens), manifest.max_length or MAX_SIZE
-    if max_length is not None and not num_special < max_length <= most:
+    # The limits of `max_length` depend on the tokenizer's special tokens, so it is loaded first.
+    num_special = sum(tokenizer.num_special_tokens)
+    longest = manifest.max_length or MAX_SIZE
+    if max_length is not None and not num_special < max_length <= longest:
         raise InputError(
             f"max_length is {max_length:,}; {manifest.model_id} takes {num_special + 1} "
-            f"({num_special} special tokens and another one) to {most:,}."
+            f"({num_special} special tokens and another one) to {longest:,}."
         )
     if long_text == "window" and tokenizer.max_length <= num_special:
         raise InputError(
             f'long_text is "window", and a window of {tokenizer.max_length} tokens, the model\'s '
-            "maximum, has room for "
-            f'nothing but its {num_special} special tokens. Use "truncate".'
+            f"maximum, has room for nothing but its {num_special} special tokens. Use "
+            '"truncate".'
         )
     return tokenizer
 
 
 def tokenization_of(manifest: Manifest, tokenizer: TextTokenizer) -> str:
-    """Return a name for everything that decides which ids texts get: the tokenizer, and where texts
-    are cut.
+    """Return a name for everything that decides which ids texts get.
 
-    Bundles of one model with other layers or in other precisions have the same name.
+    That is the tokenizer, and where texts are cut. Bundles of one model with other layers or in
+    other precisions have the same name.
     """
-    files = [
-        manifest.files.get(name)
-        for name in (tokenizer_file(manifest.tokenizer_spec), SENTENCEPIECE_FILE)
-    ]
+    names = (tokenizer_file(manifest.tokenizer_spec), SENTENCEPIECE_FILE)
+    files = [manifest.files.get(name) for name in names]
     decisive = (files, manifest.tokenizer_spec, manifest.empty_ids, manifest.vocab_size)
     digest = hashlib.sha256(msgspec.json.encode(decisive)).hexdigest()[:12]
     return f"{digest}-{tokenizer.description}-{tokenizer.long_text}-{tokenizer.max_length}"
@@ -83,12 +86,17 @@ def tokenization_of(manifest: Manifest, tokenizer: TextTokenizer) -> str:
 def documents_of(
     manifest: Manifest, sequences: Sequence[NDArray[np.int64]]
 ) -> Sequence[NDArray[np.int64]]:
-    """Return the ids of texts, (tokens,) each, as idf counts them: none where padding stands in for
-    an empty text.
+    """Return the ids of texts, (tokens,) each, as idf counts them.
+
+    There are none where padding stands in for an empty text.
     """
     if not manifest.is_empty_padded:
         return sequences
-    return [ids[:0] if ids.tolist() == manifest.empty_ids else ids for ids in sequences]
+    documents = list(sequences)
+    for number, ids in enumerate(documents):
+        if ids.tolist() == manifest.empty_ids:
+            documents[number] = ids[:0]
+    return documents
 
 
 def count_documents(
@@ -114,15 +122,20 @@ def count_documents(
         UnknownModelError, UnknownLayerError, BundleError, HubError: there is no such bundle, or it
             cannot be used.
     """
-    long_text, max_length = settings.get("long_text", "truncate"), settings.get("max_length")
+    long_text = settings.get("long_text", "truncate")
+    max_length = settings.get("max_length")
     if model_type is not None:
         settings["model_type"] = model_type
     bundle = find_bundle(settings, all_layers=None)
     tokenizer = _kept_tokenizer(bundle.path, bundle.manifest.digest, long_text, max_length)
-    sides = (side.documents(lambda bare: tokenizer(bare)[0]) for side in read_items(texts, "texts"))
-    documents = (documents_of(bundle.manifest, ids) for ids in sides)
+
+    def documents() -> Iterator[Sequence[NDArray[np.int64]]]:
+        for side in read_items(texts, "texts"):
+            ids = side.documents(lambda bare: tokenizer(bare)[0])
+            yield documents_of(bundle.manifest, ids)
+
     tokenization = tokenization_of(bundle.manifest, tokenizer)
-    return DocumentCounts.of_documents(documents, bundle.manifest.vocab_size, tokenization)
+    return DocumentCounts.of_documents(documents(), bundle.manifest.vocab_size, tokenization)
 
 
 @lru_cache(maxsize=2)
