@@ -63,24 +63,26 @@ class Buckets:
         return np.where(places < len(self.widths), self.widths.take(places, mode="clip"), lengths)
 
     def num_rows(self, width: int, number: int) -> int:
-        """Return the number of texts, padding included, in a run of this width if `number` texts
-        are left.
+        """Return the number of texts in a run of this width, padding included.
+
+        `number` texts are left.
         """
         max_tokens = self.max_tokens if width <= NARROW else self.max_tokens // 4
         full = max(1, min(max_tokens // width, self.max_items or max_tokens))
         if full > ROW_STEP:
             full -= full % ROW_STEP
-        return next((rows for rows in FEW_ROWS if number <= rows < full), full)
+        for rows in FEW_ROWS:
+            if number <= rows < full:
+                return rows
+        return full
 
     def shapes(self) -> list[tuple[int, int]]:
         """Return the shapes of all runs, (texts, tokens), the largest width first."""
-        return [
-            shape
-            for width in self.widths[::-1].tolist()
-            for shape in dict.fromkeys(
-                (self.num_rows(width, number), width) for number in (self.max_tokens, *FEW_ROWS)
-            )
-        ]
+        shapes: dict[tuple[int, int], None] = {}
+        for width in self.widths[::-1].tolist():
+            for number in (self.max_tokens, *FEW_ROWS):
+                shapes[self.num_rows(width, number), width] = None
+        return list(shapes)
 
     def plan(self, lengths: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
         """Group items of similar length, (batch,), the longest first.
@@ -120,12 +122,10 @@ class DeviceVectors:
         A run stacks some layers, or none, of which those numbered are wanted. Raises an
         OutOfMemoryError if there is too little memory.
         """
-        self._provider, self._hidden_size, self._stacked, self._layers = (
-            provider,
-            hidden_size,
-            stacked,
-            layers,
-        )
+        self._provider = provider
+        self._hidden_size = hidden_size
+        self._stacked = stacked
+        self._layers = layers
         written = self._written = stacked or 1
         # (runs,), as `_sizes`
         self._begins = np.array([span.start for span in spans], dtype=np.int64)
@@ -155,20 +155,21 @@ class DeviceVectors:
         return self
 
     def place(self, span: slice, shape: tuple[int, int]) -> DevicePlace:
-        """Return the place for the output of a run, given its range of rows and its shape; the last
-        is awaited.
+        """Return the place for the output of a run.
+
+        The run has these rows and this shape; the last one is awaited.
         """
-        address = (
-            self.buffer.data_ptr() + self.itemsize * span.start * self._written * self._hidden_size
-        )
+        offset = self.itemsize * span.start * self._written * self._hidden_size
+        address = self.buffer.data_ptr() + offset
         written = (self._stacked,) if self._stacked else ()
         output = (*written, *shape, self._hidden_size)
         is_last = span.stop == self._num_rows
         return DevicePlace(self._provider.device, self._provider.index, address, output, is_last)
 
     def rows(self, layer: int, starts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the rows of the buffer where texts begin in one of the layers, given their rows in
-        an array.
+        """Return the rows of the buffer where texts begin in one of the layers.
+
+        `starts` is where they would begin in an array, (texts,).
         """
         runs = np.searchsorted(self._begins, starts, side="right") - 1
         return (
