@@ -31,11 +31,10 @@ class Windows:
         frame: tuple[int, int],
         overlap: float = OVERLAP,
     ) -> None:
-        """Cut texts, (tokens,) each, into windows of at most `max_length` tokens, special tokens
-        included.
+        """Cut texts, (tokens,) each, into windows.
 
-        The frame is the number of special tokens in front of every text and of every window, and
-        the number behind.
+        A window has at most `max_length` tokens, special tokens included. The frame is the number
+        of special tokens in front of every text and of every window, and the number behind.
         """
         self.sequences: list[NDArray[np.int64]] = []
         """The ids of each window, special tokens included, (tokens,)."""
@@ -52,16 +51,18 @@ class Windows:
                 self._cut(ids, max_length, frame, overlap)
 
     def join(self, vectors: NDArray[np.float32], starts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Move the vectors of windows, (layers, rows, hidden), to those of their texts; return
-        where texts begin.
+        """Move the vectors of windows, and return where their texts begin.
 
-        The windows of a long text have one length, so that the encoder puts them one after the
-        other: moved to the end of the window before, they become one text.
+        Vectors are (layers, rows, hidden), and are moved to those of their texts. The windows of a
+        long text have one length, so that the encoder puts them one after the other: moved to the
+        end of the window before, they become one text.
         """
-        end, moved = 0, np.empty_like(starts)
+        end = 0
+        moved = np.empty_like(starts)
         for window in np.argsort(starts):
             first, stop = self.kept[window]
-            begin, number = starts[window] + first, stop - first
+            begin = starts[window] + first
+            number = stop - first
             vectors[:, end : end + number] = vectors[:, begin : begin + number]
             moved[window] = end
             end += number
@@ -73,22 +74,23 @@ class Windows:
         """Append the windows of one long text."""
         before, after = frame
         room = max_length - before - after
-        words = ids[before : len(ids) - after]
-        starts = _starts(len(words), room, overlap)  # (windows,)
+        text = ids[before : len(ids) - after]
+        starts = _starts(len(text), room, overlap)  # (windows,)
         # (windows - 1,), in the middle of each overlap
         middles = (starts[1:] + starts[:-1] + room) // 2
         begins = before + np.concatenate(([-before], middles - starts[1:]))  # (windows,)
         ends = before + np.concatenate((middles - starts[:-1], [room + after]))  # (windows,)
         self.sequences.extend(
-            np.concatenate((ids[:before], words[start : start + room], ids[len(ids) - after :]))
+            np.concatenate((ids[:before], text[start : start + room], ids[len(ids) - after :]))
             for start in starts
         )
         self.kept.extend(zip(begins.tolist(), ends.tolist(), strict=True))
 
 
 def _starts(length: int, room: int, overlap: float) -> NDArray[np.int64]:
-    """Return where the windows of a text begin, evenly spread from its start to its end;
-    (windows,).
+    """Return where the windows of a text begin, (windows,).
+
+    They are evenly spread from its start to its end.
     """
     stride = max(1, room - int(np.ceil(room * overlap)))
     steps = -(-(length - room) // stride)
