@@ -1,5 +1,6 @@
-"""The session of one graph in ONNX Runtime, opened again in a forked child; batches that are too
-large are halved.
+"""Sessions of graphs in ONNX Runtime.
+
+`OnnxSession` is opened again in a forked child, and halves batches that are too large.
 """
 
 import logging
@@ -81,9 +82,9 @@ def uninitialized(shape: tuple[int, ...]) -> NDArray[np.float32]:
     size = np.dtype(np.float32).itemsize * prod(shape)
     if size < OWN_PAGES:
         return np.empty(shape, dtype=np.float32)
-    private = (
-        {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
-    )
+    private: dict[str, int] = {}
+    if hasattr(mmap, "MAP_PRIVATE"):
+        private["flags"] = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     pages = mmap.mmap(-1, size, **private)
     if hasattr(mmap, "MADV_HUGEPAGE"):
         with suppress(OSError):  # a kernel without them
@@ -103,38 +104,48 @@ class HostPlace:
     is_awaited = True  # a run ends when its output is there
 
     def __init__(self, array: NDArray[np.float32], written: int = 0, layer: int = 0) -> None:
-        """Let a run fill the array, or with `written` layers only the given one of them, (1, …)."""
-        self._array, self._written, self._layer = array, written, layer
+        """Let a run fill the array.
+
+        Of the `written` layers of a run, if any, the array gets only the given one, (1, …).
+        """
+        self._array = array
+        self._written = written
+        self._layer = layer
         self._output: NDArray[np.float32] | None = None
 
     @classmethod
     def of_layers(cls, array: NDArray[np.float32], stacked: int, layer: int) -> "HostPlace":
-        """Return the place of layers, (layers, …): all that a run stacks, one of them, or the only
-        one.
+        """Return the place of layers, (layers, …).
+
+        They are all that a run stacks, one of them, or the only one.
         """
         if not stacked:
             return cls(array[0])
-        return cls(array) if stacked == len(array) else cls(array, stacked, layer)
+        if stacked == len(array):
+            return cls(array)
+        return cls(array, stacked, layer)
 
     def half(self, axis: int, items: slice) -> "HostPlace":
         """Return the place of some of the batch, given its axis."""
         return HostPlace(self._array[(*[slice(None)] * axis, items)], self._written, self._layer)
 
     def bind(self) -> Binding:
-        """Prepare for a run, which writes directly into an array that is contiguous."""
+        """Prepare for a run.
+
+        It writes directly into an array that is contiguous.
+        """
         if self._written:
             self._output = uninitialized((self._written, *self._array.shape[1:]))
+        elif self._array.flags.c_contiguous:
+            self._output = self._array
         else:
-            self._output = (
-                self._array
-                if self._array.flags.c_contiguous
-                else np.empty_like(self._array, order="C")
-            )
+            self._output = np.empty_like(self._array, order="C")
         return "cpu", 0, np.float32, self._output.shape, self._output.ctypes.data
 
     def done(self) -> None:
         """Take over what a run has written."""
-        output, self._output = self._output, None
+        output = self._output
+        self._output = None
         if output is not None and output is not self._array:
             self._array[...] = output[self._layer] if self._written else output
 
@@ -185,8 +196,9 @@ _inherited: list[Any] = []
 
 
 def _prepare_child() -> None:
-    """Start again in a forked child, where the threads that hold the lock or belong to a session do
-    not exist.
+    """Start again in a forked child.
+
+    The threads that hold the lock or belong to a session do not exist there.
     """
     global _opening
     _opening = threading.Lock()
@@ -218,31 +230,22 @@ class OnnxSession:
         there are as many threads as this process may keep busy. Raises a DeviceError if the device
         cannot run the graph, and a GraphError if no device can.
         """
-        if num_threads is not None and num_threads > MAX_THREADS:
-            raise InputError(
-                f"nthreads is {num_threads:,}; expected at most {MAX_THREADS:,}. Leave it out for "
-                "all CPUs."
-            )
-        if optimize_for not in get_args(OptimizeFor):
-            raise InputError(
-                f'optimize_for is {optimize_for!r}; expected "throughput" or "latency".'
-            )
-        self._bundle, self._graph = bundle, graph
-        self._inputs, self._outputs = [*inputs], [*outputs]
-        self._axes = [
-            next(axis for axis, size in enumerate(shape) if size in _BATCH)
-            for shape in outputs.values()
-        ]
+        _check_settings(num_threads, optimize_for)
+        self._bundle = bundle
+        self._graph = graph
+        self._inputs = list(inputs)
+        self._outputs = list(outputs)
+        self._axes = list(map(_batch_axis, outputs.values()))
         self._is_for_latency = optimize_for == "latency"
         self._opened: Any = None
         self._pid = os.getpid()
         self._is_closed = False
         self.num_threads: int = num_threads or usable_cpus()
         self.provider: Provider = self._open_first(_providers_for(bundle, device))
-        self.concurrency: int = (
-            1 if self._is_for_latency else self.provider.concurrency or self.num_threads
-        )
+        self.concurrency: int = 1
         """How many runs at a time keep the provider busy."""
+        if not self._is_for_latency:
+            self.concurrency = self.provider.concurrency or self.num_threads
         self.leaves_cpu_idle: bool = self.concurrency > 1 or self.provider.keeps_vectors
         """Whether other work can go on during a run: the model runs elsewhere, or there are more
         CPU threads.
@@ -258,12 +261,12 @@ class OnnxSession:
         places: Sequence[Place],
         constants: Mapping[str, NDArray[np.float32]] | None = None,
     ) -> None:
-        """Run the graph on one padded batch, (batch, tokens), or on its halves if it does not fit
-        into memory.
+        """Run the graph on one padded batch, (batch, tokens).
 
-        Writes the outputs to these places, in their order. `constants` are inputs that do not
-        depend on the batch. Raises an EncodingError if the run failed, or an OutOfMemoryError if
-        not even a batch of one fits, or if a batch does not fit whose outputs are on a device.
+        A batch that does not fit into memory is run in halves. Writes the outputs to these places,
+        in their order. `constants` are inputs that do not depend on the batch. Raises an
+        EncodingError if the run failed, or an OutOfMemoryError if not even a batch of one fits, or
+        if a batch does not fit whose outputs are on a device.
         """
         number, tokens = next(iter(batch.values())).shape
         try:
@@ -273,7 +276,8 @@ class OnnxSession:
         except Exception as error:  # ONNX Runtime raises its own untyped exceptions
             if isinstance(error, BertScoreOnnxError) or is_interrupt(error):
                 raise
-            shape, reason = (number, tokens), one_line(error)
+            shape = (number, tokens)
+            reason = one_line(error)
             if not any(sign in str(error).lower() for sign in OUT_OF_MEMORY):
                 raise EncodingError(
                     f"{self.provider.name} failed on a batch of shape {shape}: {reason}"
@@ -288,14 +292,16 @@ class OnnxSession:
             "%s ran out of memory on a batch of shape %s; halving it.", self.provider.name, shape
         )
         for half in (slice(number // 2), slice(number // 2, None)):
-            halves = [
-                place.half(axis, half) for axis, place in zip(self._axes, on_host, strict=True)
-            ]
-            self.run({name: values[half] for name, values in batch.items()}, halves, constants)
+            values_of_half = {name: values[half] for name, values in batch.items()}
+            halves = []
+            for axis, place in zip(self._axes, on_host, strict=True):
+                halves.append(place.half(axis, half))
+            self.run(values_of_half, halves, constants)
 
     def get(self) -> Any:
-        """Return the session of ONNX Runtime, opened again if this process was forked; an error if
-        it was closed.
+        """Return the session of ONNX Runtime.
+
+        It is opened again if this process was forked. Raises a ClosedError if it was closed.
         """
         if self._pid != os.getpid():
             self._follow_fork()
@@ -340,15 +346,17 @@ class OnnxSession:
         self, session: Any, feed: Mapping[str, NDArray[Any]], places: Sequence[Place]
     ) -> None:
         """Run the session, which writes directly to the places."""
-        ort_value, binding = load_onnxruntime().OrtValue, session.io_binding()
+        ort_value = load_onnxruntime().OrtValue
+        binding = session.io_binding()
         for name, value in feed.items():
-            binding.bind_ortvalue_input(
-                name, ort_value.ortvalue_from_numpy(np.ascontiguousarray(value))
-            )
+            array = ort_value.ortvalue_from_numpy(np.ascontiguousarray(value))
+            binding.bind_ortvalue_input(name, array)
         for name, place in zip(self._outputs, places, strict=True):
             binding.bind_output(name, *place.bind())
-        is_awaited = all(place.is_awaited for place in places)
-        session.run_with_iobinding(binding, *([] if is_awaited else [self._queued]))
+        if all(place.is_awaited for place in places):
+            session.run_with_iobinding(binding)
+        else:
+            session.run_with_iobinding(binding, self._queued)
         for place in places:
             place.done()
 
@@ -374,7 +382,11 @@ class OnnxSession:
         raise self._unusable(providers[-1], failure)
 
     def _open(self, provider: Provider) -> tuple[Any, str]:
-        threads, streams = (self.num_threads, 1) if self._is_for_latency else (1, self.num_threads)
+        threads = 1
+        streams = self.num_threads
+        if self._is_for_latency:
+            threads = self.num_threads
+            streams = 1
         onnxruntime = load_onnxruntime()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
@@ -390,16 +402,18 @@ class OnnxSession:
         with mapped_links(self._bundle.path, self._bundle.weights) as links:
             # from 1.24 on
             if links and hasattr(options, "add_external_initializers_from_files_in_memory"):
-                sizes = [len(content) for content in links.values()]
-                options.add_external_initializers_from_files_in_memory(
-                    [*links], [*links.values()], sizes
-                )
+                contents = list(links.values())
+                sizes = list(map(len, contents))
+                options.add_external_initializers_from_files_in_memory(list(links), contents, sizes)
             opened = open_session(str(self._graph), options, provider, self.num_threads, streams)
         self._bundle.check_unchanged()  # now, so that a file replaced meanwhile is found too
         return opened
 
     def _follow_fork(self) -> None:
-        """Drop the session of the parent process, whose threads do not exist in this one."""
+        """Drop the session of the parent process.
+
+        Its threads do not exist in this one.
+        """
         if not self.provider.survives_fork:
             raise DeviceError(
                 "The scorer was made before this process was forked, and "
@@ -407,14 +421,15 @@ class OnnxSession:
                 "child process, or start that with the method "
                 '"spawn" or "forkserver".'
             )
-        self._opened, self._pid = None, os.getpid()
+        self._opened = None
+        self._pid = os.getpid()
 
     def _unusable(self, provider: Provider, failure: str) -> BertScoreOnnxError:
-        failure, graph = one_line(failure), self._graph
+        failure = one_line(failure)
+        graph = self._graph
         is_out_of_memory = any(sign in failure.lower() for sign in OUT_OF_MEMORY)
-        if (provider.name == CPU.name and not is_out_of_memory) or any(
-            sign in failure for sign in _GRAPH_AT_FAULT
-        ):
+        is_graph_at_fault = any(sign in failure for sign in _GRAPH_AT_FAULT)
+        if is_graph_at_fault or (provider.name == CPU.name and not is_out_of_memory):
             return GraphError(f"{graph} cannot be loaded: {failure}. Export the model again.")
         problem = f"{provider.name} cannot run {graph}: {failure.rstrip(' .')}. "
         doctor = "un `bertscore-onnx doctor` to see what this machine offers."
@@ -437,21 +452,45 @@ class OnnxSession:
                     f"The graph gives {sorted(outputs)}, not {name!r}. Export the model again."
                 )
             given = outputs[name]
-            sizes = zip(given, shape, strict=True)  # read only where there are as many
-            if len(given) != len(shape) or any(
-                size != wanted for size, wanted in sizes if isinstance(wanted, int)
-            ):
+            if not _fits(given, shape):
                 raise GraphError(
-                    f"The graph gives {name!r} of shape {given}; expected {[*shape]}. Export the "
-                    "model again."
+                    f"The graph gives {name!r} of shape {given}; expected {list(shape)}. Export "
+                    "the model again."
                 )
+
+
+def _check_settings(num_threads: int | None, optimize_for: OptimizeFor) -> None:
+    if num_threads is not None and num_threads > MAX_THREADS:
+        raise InputError(
+            f"nthreads is {num_threads:,}; expected at most {MAX_THREADS:,}. Leave it out for all "
+            "CPUs."
+        )
+    if optimize_for not in get_args(OptimizeFor):
+        raise InputError(f'optimize_for is {optimize_for!r}; expected "throughput" or "latency".')
 
 
 _BATCH = ("batch", "pairs")
 
 
+def _batch_axis(shape: Sequence[int | str]) -> int:
+    return next(axis for axis, size in enumerate(shape) if size in _BATCH)
+
+
+def _fits(given: Sequence[int | str], expected: Sequence[int | str]) -> bool:
+    """Return whether a shape is the expected one, whose axes may have names."""
+    if len(given) != len(expected):
+        return False
+    for size, wanted in zip(given, expected, strict=True):
+        if isinstance(wanted, int) and size != wanted:
+            return False
+    return True
+
+
 def _providers_for(bundle: Bundle, device: object) -> list[Provider]:
-    """Return the providers to try: those with kernels for the bundle's precision."""
+    """Return the providers to try.
+
+    They have kernels for the bundle's precision.
+    """
     precision = bundle.manifest.precision
     providers = [
         provider for provider in choose_providers(device) if precision in provider.precisions
