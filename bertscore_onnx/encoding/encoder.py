@@ -1,4 +1,7 @@
-"""Encodes token ids to unit token embeddings: many texts, in batches of similar length."""
+"""Unit token embeddings of token ids.
+
+An `Encoder` encodes many texts, in batches of similar length; `Runs` has those of one chunk.
+"""
 
 import ctypes
 import logging
@@ -51,7 +54,7 @@ def plan_runs(
     padding: bool = True,
     buckets: Buckets | None = None,
 ) -> list[Batch]:
-    """Plan the batches of some texts as `plan_batches` does, or as the buckets are.
+    """Plan the batches of texts as `plan_batches` does, or as the buckets are.
 
     With `splits_little_work` a few texts are split into a batch for each concurrent run, so that no
     thread is idle.
@@ -70,11 +73,11 @@ def plan_batches(
     *,
     padding: bool = True,
 ) -> Iterator[Batch]:
-    """Group items of similar length, (items,), the longest first, so that memory peaks at the
-    start.
+    """Group items of similar length, (items,).
 
-    A batch has at most `max_tokens` padded tokens, or is one longer item; without `padding` its
-    items have one length. Indices are stably sorted by descending length.
+    The longest come first, so that memory peaks at the start. A batch has at most `max_tokens`
+    padded tokens, or is one longer item; without `padding` its items have one length. Indices are
+    stably sorted by descending length.
     """
     order = np.argsort(-lengths, kind="stable")
     ascending = -lengths[order]  # (items,), sorted
@@ -89,10 +92,10 @@ def plan_batches(
 
 
 class PaddedTexts:
-    """The token ids of texts in batches, each batch padded to its longest text, one batch after the
-    other.
+    """The token ids of texts in batches, one batch after the other.
 
-    All are padded at once: one by one they would take as long as the runs of a small model.
+    Each batch is padded to its longest text. All are padded at once: one by one they would take as
+    long as the runs of a small model.
     """
 
     def __init__(
@@ -111,7 +114,8 @@ class PaddedTexts:
         self.sequences: Sequence[NDArray[np.int64]] = sequences
         # (texts,)
         self.lengths: NDArray[np.int64] = np.array([len(ids) for ids in sequences], dtype=np.int64)
-        order, lengths = np.concatenate([_NONE, *batches]), self.lengths  # (texts,)
+        lengths = self.lengths
+        order = np.concatenate([_NONE, *batches])  # (texts,)
         numbers = np.array([len(batch) for batch in batches], dtype=np.int64)  # (batches,)
         begins = np.cumsum(numbers) - numbers
         amounts = np.add.reduceat(lengths[order], begins) if len(begins) else _NONE
@@ -121,16 +125,13 @@ class PaddedTexts:
         rows = numbers  # (batches,)
         if buckets is not None:
             widths = buckets.widen(widths)
-            rows = np.array(
-                list(map(buckets.num_rows, widths.tolist(), numbers.tolist())), dtype=np.int64
-            )
+            rows_of_batches = map(buckets.num_rows, widths.tolist(), numbers.tolist())
+            rows = np.array(list(rows_of_batches), dtype=np.int64)
         sizes = rows * widths  # (batches,)
         ends = np.cumsum(sizes)
         self.shapes: list[tuple[int, int]] = list(zip(rows.tolist(), widths.tolist(), strict=True))
         """The texts of each batch, and their tokens with padding."""
-        self.spans: list[slice] = [
-            slice(*span) for span in zip((ends - sizes).tolist(), ends.tolist(), strict=True)
-        ]
+        self.spans: list[slice] = list(map(slice, (ends - sizes).tolist(), ends.tolist()))
         """The range of each batch, in tokens with padding."""
         widths_in_order = np.repeat(widths, numbers)  # (texts,)
         self.starts: NDArray[np.int64] = np.empty_like(order)
@@ -145,21 +146,23 @@ class PaddedTexts:
         self._ids[tokens] = np.concatenate([_NONE, *sequences])
         self._mask[tokens] = 1
         if buckets is not None:  # a row without any token would have no maximum, and no mean
-            for start, end in zip(
-                (ends - sizes + numbers * widths).tolist(), ends.tolist(), strict=True
-            ):
+            ends_of_texts = ends - sizes + numbers * widths  # (batches,)
+            for start, end in zip(ends_of_texts.tolist(), ends.tolist(), strict=True):
                 self._mask[start:end] = 1
-        if (largest := self._ids.max(initial=0)) >= manifest.vocab_size:
+        largest = self._ids.max(initial=0)
+        if largest >= manifest.vocab_size:
             raise TokenizerError(
                 f"The tokenizer of {manifest.model_id} gives the id {largest}, and the model has "
                 f"{manifest.vocab_size} ids. Export the model again."
             )
 
     def batch(self, number: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the ids of a batch, and a mask that is 1 on tokens and 0 on padding, (texts,
-        tokens) each.
+        """Return the ids of a batch, and its mask, (texts, tokens) each.
+
+        The mask is 1 on tokens and 0 on padding.
         """
-        span, shape = self.spans[number], self.shapes[number]
+        span = self.spans[number]
+        shape = self.shapes[number]
         return self._ids[span].reshape(shape), self._mask[span].reshape(shape)
 
 
@@ -176,18 +179,20 @@ NEVER = Event()
 
 
 class ReusedMemory:
-    """Reusable memory for the few arrays that exist at a time, such as those of one chunk and the
-    next.
+    """Reusable memory for arrays.
 
-    Getting a page from the system takes as long as copying ten: 3 µs for 4 kB, measured on a
-    virtual machine.
+    Few of them exist at a time, such as those of one chunk and the next. Getting a page from the
+    system takes as long as copying ten: 3 µs for 4 kB, measured on a virtual machine.
     """
 
     def __init__(self) -> None:
         self._free: list[NDArray[np.float32]] = []
 
     def take(self, shape: tuple[int, ...]) -> NDArray[np.float32]:
-        """Return an array to be filled, in memory that was given back if it is large enough."""
+        """Return an array to be filled.
+
+        It lies in memory that was given back if that is large enough.
+        """
         size = prod(shape)
         try:
             block = self._free.pop()
@@ -217,12 +222,14 @@ class HostVectors:
 
         A run stacks some layers, or none, of which those numbered are wanted.
         """
-        self._stacked, self._layer = stacked, layers[0]
+        self._stacked = stacked
+        self._layer = layers[0]
         self.table: NDArray[np.float32] = memory.take((len(layers), rows, hidden_size))
 
     def place(self, span: slice, shape: tuple[int, int]) -> HostPlace:
-        """Return the place for the output of a run, given its range of rows and its shape, (texts,
-        tokens).
+        """Return the place for the output of a run, given its range of rows.
+
+        The shape of the run is (texts, tokens).
         """
         layers, _, hidden_size = self.table.shape
         rows = self.table[:, span].reshape(layers, *shape, hidden_size)
@@ -231,8 +238,9 @@ class HostVectors:
 
 @dataclass(frozen=True, slots=True)
 class TokenEmbeddings:
-    """The unit token embeddings of some texts: a row for each token in each layer, a text's tokens
-    side by side.
+    """The unit token embeddings of texts.
+
+    There is a row for each token in each layer; the tokens of a text stand side by side.
     """
 
     sequences: Sequence[NDArray[np.int64]]
@@ -259,16 +267,18 @@ class TokenEmbeddings:
     """Which texts had tokens but none to match, (texts,); None if there is no such text."""
 
     def vectors_of(self, layer: int, text: int) -> NDArray[np.float32]:
-        """Return the vectors of one text in one of the layers, (tokens, hidden), without copying
-        them.
+        """Return the vectors of one text in one of the layers.
+
+        They are (tokens, hidden), and not copied.
         """
         start = self.starts[text]
         return self.vectors[layer, start : start + self.lengths[text]]
 
 
 def joined_ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the numbers of ranges one after the other, (numbers,), given their starts and
-    lengths.
+    """Return the numbers of ranges one after the other, (numbers,).
+
+    Ranges are given by their starts and lengths, (ranges,).
     """
     begins = np.cumsum(lengths) - lengths  # (ranges,)
     return np.arange(lengths.sum()) + np.repeat(starts - begins, lengths)
@@ -297,14 +307,13 @@ class Encoder:
             )
         shape: list[int | str] = ["batch", "tokens", manifest.hidden_size]
         self._stacked_layers = bundle.stacked_layers
-        output = {
-            manifest.output: [bundle.stacked_layers, *shape] if bundle.stacked_layers else shape
-        }
+        if bundle.stacked_layers:
+            shape.insert(0, bundle.stacked_layers)
         self.session: OnnxSession = OnnxSession(
             bundle,
             bundle.path / GRAPH_FILE,
             manifest.inputs,
-            output,
+            {manifest.output: shape},
             device=device,
             num_threads=num_threads,
             optimize_for=optimize_for,
@@ -313,8 +322,10 @@ class Encoder:
         self.provider: str = provider.name
         self.precision: str = self.session.precision
         self._num_layers = len(manifest.layers)
-        is_one_of_many = self._stacked_layers and self._num_layers == 1
-        layers = [manifest.num_layers] if is_one_of_many else range(self._num_layers)
+        layers: Sequence[int] = range(self._num_layers)
+        if self._stacked_layers and self._num_layers == 1:
+            # The graph stacks more layers than the one that is scored.
+            layers = [manifest.num_layers]
         self.layers: tuple[int, int, Sequence[int]] = (
             manifest.hidden_size,
             self._stacked_layers or 0,
@@ -343,8 +354,9 @@ class Encoder:
     def plan(
         self, sequences: Sequence[NDArray[np.int64]], max_items: int | None = None
     ) -> PaddedTexts:
-        """Put token sequences, at least one id each, into batches of similar length, limited as in
-        `plan_batches`.
+        """Put token sequences into batches of similar length.
+
+        A sequence has at least one id. Batches are limited as in `plan_batches`.
         """
         lengths = np.array([len(ids) for ids in sequences], dtype=np.int64)  # (texts,)
         buckets = self.buckets and replace(self.buckets, max_items=max_items)
@@ -387,7 +399,8 @@ class Encoder:
 
             Return the number of their tokens.
             """
-            tokens, end = 0, time.monotonic() + TURN_SECONDS
+            tokens = 0
+            end = time.monotonic() + TURN_SECONDS
             while not is_stopped.is_set():
                 try:
                     batch = waiting.popleft()
@@ -416,23 +429,27 @@ class Encoder:
     def run_batch(
         self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], place: Place
     ) -> None:
-        """Encode one padded batch, (batch, tokens), into unit vectors, (layers, batch, tokens,
-        hidden).
+        """Encode one padded batch, (batch, tokens), into unit vectors.
 
-        The mask is 1 on tokens and 0 on padding; the vectors of padding are arbitrary. On a device
-        there are all layers of the graph's output, and no axis for a single one.
+        They are (layers, batch, tokens, hidden). The mask is 1 on tokens and 0 on padding; the
+        vectors of padding are arbitrary. On a device there are all layers of the graph's output,
+        and no axis for a single one.
         """
         values = {"input_ids": input_ids, "attention_mask": mask}
         self.session.run({name: values[name] for name in self._manifest.inputs}, [place])
 
     def place(self, vectors: NDArray[np.float32]) -> HostPlace:
-        """Return the place of a batch in vectors on the host, (layers, batch, tokens, hidden)."""
+        """Return the place of a batch in vectors on the host.
+
+        They are (layers, batch, tokens, hidden).
+        """
         _, stacked, layers = self.layers
         return HostPlace.of_layers(vectors, stacked, layers[0])
 
     def warm_up(self) -> None:
-        """Run each shape that later runs may have, if the provider prepares itself for every
-        shape.
+        """Run each shape that later runs may have.
+
+        Nothing is run unless the provider prepares itself for every shape.
         """
         if self.buckets is not None:
             deque(self.threads.map(self._run_shape, self.buckets.shapes()), maxlen=0)
@@ -492,12 +509,10 @@ class Runs:
 
         On the host, those that are too long for the model become windows.
         """
-        self._encoder, self._call, self._sequences, self._on_device = (
-            encoder,
-            call,
-            sequences,
-            on_device,
-        )
+        self._encoder = encoder
+        self._call = call
+        self._sequences = sequences
+        self._on_device = on_device
         self._windows: Windows | None = None
         planned = sequences
         if any(len(ids) > tokenizer.max_length for ids in sequences):
@@ -517,7 +532,8 @@ class Runs:
             except OutOfMemoryError as error:
                 # not the error itself: a log may keep that, whose traceback refers to the vectors
                 _log.warning("Vectors are matched on the host, which takes longer: %s", str(error))
-        texts, windows = self._texts, self._windows
+        texts = self._texts
+        windows = self._windows
         self._vectors = HostVectors(self._call.memory, texts.num_tokens, *self._encoder.layers)
         run = partial(self._encoder.run, texts, self._vectors, is_stopped=self._call.is_stopped)
         if windows is None:
@@ -538,7 +554,10 @@ class Runs:
         )
 
     def release(self) -> None:
-        """Give back the memory of vectors on the host, which nobody may use any more."""
+        """Give back the memory of vectors on the host.
+
+        Nobody may use them any more.
+        """
         if self._vectors is not None:
             self._call.memory.give_back(self._vectors.table)
             self._vectors = None
