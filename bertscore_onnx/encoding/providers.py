@@ -1,5 +1,7 @@
-"""The table of ONNX Runtime's execution providers that can run a model, the choice of one, and
-sessions on it.
+"""ONNX Runtime's execution providers.
+
+`PROVIDERS` is the table of those that can run a model, `choose_providers` chooses, and
+`open_session` opens a session on one.
 """
 
 import ctypes
@@ -34,7 +36,7 @@ _WHEELS = ("onnxruntime", "onnxruntime-gpu", "onnxruntime-openvino")
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """An execution provider, with all facts that the rest of the package needs."""
+    """An execution provider, with all facts that the package needs."""
 
     name: str
     """ONNX Runtime's name for it."""
@@ -152,7 +154,9 @@ def _cuda_options(provider: Provider, threads: int, streams: int) -> Mapping[str
         "arena_extend_strategy": "kSameAsRequested",
     }
     limit = memory_limit()
-    return options if limit is None else {**options, "gpu_mem_limit": limit}
+    if limit is not None:
+        options["gpu_mem_limit"] = limit
+    return options
 
 
 def memory_limit() -> int | None:
@@ -231,10 +235,10 @@ DEFAULTS = (CUDA, CPU)
 
 @cache
 def load_onnxruntime() -> Any:
-    """Import onnxruntime once, without telemetry unless ORT_DISABLE_TELEMETRY is set; warn if two
-    wheels overlap.
+    """Import onnxruntime once, and warn if two wheels overlap.
 
-    Raises a MissingExtraError if it is not installed.
+    It has no telemetry unless ORT_DISABLE_TELEMETRY is set. Raises a MissingExtraError if it is not
+    installed.
     """
     # from 1.29 on it would record and send statistics of use
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
@@ -273,7 +277,7 @@ def installed_wheels() -> dict[str, str]:
 
 
 def is_installed(provider: Provider) -> bool:
-    """Return whether ONNX Runtime contains a provider, or has its plugin beside it."""
+    """Return whether ONNX Runtime has a provider, or its plugin beside it."""
     return provider.name in load_onnxruntime().get_available_providers() or has_plugin(provider)
 
 
@@ -311,9 +315,8 @@ def choose_providers(device: object) -> list[Provider]:
             '"cuda:1", …, or score on Ray with gpus_per_actor=1.'
         )
     match = re.fullmatch(r"([^:]*)(?::(\d+))?", str(device))
-    provider = next(
-        (provider for provider in PROVIDERS if match and provider.device == match[1]), None
-    )
+    devices = {provider.device: provider for provider in PROVIDERS}
+    provider = devices.get(match[1]) if match else None
     if match is None or provider is None or (match[2] and not provider.is_numbered):
         raise InputError(
             f"device is {str(device)!r}; expected {either(sorted(_names()))}. Leave it out for "
@@ -337,7 +340,7 @@ def _names() -> Iterator[str]:
 
 
 def _how_to_install(provider: Provider) -> str:
-    wheels = [*installed_wheels()] or ["onnxruntime"]
+    wheels = list(installed_wheels()) or ["onnxruntime"]
     if provider.plugin and wheels == ["onnxruntime"]:
         return f"Install its plugin: {install_command(provider.extra)}."
     return (
@@ -346,14 +349,17 @@ def _how_to_install(provider: Provider) -> str:
     )
 
 
-_WARNING, FATAL = 2, 4
-"""Severities of ONNX Runtime's log; the first is its default."""
+_WARNING = 2
+"""The default severity of ONNX Runtime's log."""
+
+FATAL = 4
+"""The severity that leaves out warnings and errors of ONNX Runtime's log."""
 
 
 def open_session(
     graph: str | bytes, options: Any, provider: Provider, num_threads: int = 1, streams: int = 1
 ) -> tuple[Any, str]:
-    """Open a session that runs on a provider, and never on another in its place.
+    """Open a session on a provider, and never on another in its place.
 
     `graph` is an ONNX graph or the path of one. A provider with its own threads takes the number of
     CPU threads and of runs side by side. Returns the session and an empty string, or None and the
@@ -386,15 +392,11 @@ def open_session(
             onnxruntime.set_default_logger_severity(_WARNING)
     used = session.get_providers()[0]
     if used != provider.name:
-        reason = (
-            f"{missing}. Install its libraries"
-            if missing
-            else "its libraries may be missing. Install them"
-        )
-        return (
-            None,
-            f"{reason} with {install_command(provider.extra)}; ONNX Runtime fell back to {used}",
-        )
+        reason = "its libraries may be missing. Install them"
+        if missing:
+            reason = f"{missing}. Install its libraries"
+        command = install_command(provider.extra)
+        return None, f"{reason} with {command}; ONNX Runtime fell back to {used}"
     if provider.preloads_libraries:
         _warn_of_cudnn(install_command(provider.extra))
     return session, ""
@@ -439,8 +441,12 @@ def cudnn_error() -> str:
 
 @cache
 def _warn_of_cudnn(command: str) -> None:
-    """Warn once: ONNX Runtime treats cuDNN as optional, and does not report that it is missing."""
-    if error := cudnn_error():
+    """Warn once if cuDNN is missing.
+
+    ONNX Runtime treats it as optional, and does not report this.
+    """
+    error = cudnn_error()
+    if error:
         warnings.warn(
             f"cuDNN 9 cannot be loaded ({error}), so attention on CUDA is slow. Install it with "
             f"{command}.",
