@@ -1,4 +1,7 @@
-"""The token matches behind the score of a pair, as numbers, HTML, text and drawings."""
+"""The token matches behind the score of a pair.
+
+They are numbers, HTML, text and drawings.
+"""
 
 from bertscore_onnx.similarity.matches import (
     TokenMatch,

@@ -1,4 +1,7 @@
-"""Draws the similarities of two texts' tokens as a heat map, like bert-score's `plot_example`."""
+"""Heat maps of the similarities of two texts' tokens.
+
+They are like those of bert-score's `plot_example`.
+"""
 
 import io
 import warnings
@@ -7,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError, needs_extra
 from bertscore_onnx.files import write_whole
@@ -56,7 +60,9 @@ def plot_matches(matches: TokenSimilarity, file: str | PathLike[str] = "") -> No
 
 
 def save_drawing(matches: TokenSimilarity, file: str | PathLike[str]) -> None:
-    """Draw similarities into a file, which is replaced only when the drawing is complete.
+    """Draw similarities into a file.
+
+    The file is replaced only when the drawing is complete.
 
     Args:
         matches: the similarities.
@@ -79,12 +85,11 @@ def save_drawing(matches: TokenSimilarity, file: str | PathLike[str]) -> None:
 
 
 def draw_matches(matches: TokenSimilarity, figure: "Figure") -> None:
-    """Draw the similarities of all tokens except special ones into an empty figure, whose size is
-    set.
+    """Draw the similarities of all tokens except special ones.
 
-    The best match of each row and each column is in bold. If scores are rescaled, so are
-    similarities, by the baseline of F, as in bert-score's drawing. With idf each token has its
-    weight beside it.
+    The figure is empty; its size is set. The best match of each row and each column is in bold. If
+    scores are rescaled, so are similarities, by the baseline of F, as in bert-score's drawing. With
+    idf each token has its weight beside it.
     """
     shown = matches.without_special_tokens()
     rows, columns = shown.similarity.shape
@@ -96,7 +101,8 @@ def draw_matches(matches: TokenSimilarity, figure: "Figure") -> None:
             "side."
         )
     is_numbered = max(rows, columns) <= MAX_NUMBERED
-    similarity, title = shown.similarity, "Similarity Matrix"
+    similarity = shown.similarity
+    title = "Similarity Matrix"
     if matches.baseline is not None:
         similarity = rescale(similarity, matches.baseline)
         title += " (after Rescaling)"
@@ -107,30 +113,33 @@ def draw_matches(matches: TokenSimilarity, figure: "Figure") -> None:
     axes: Any = figure.add_subplot()
     image = axes.imshow(similarity, cmap="Blues", vmin=0, vmax=1)
     figure.colorbar(image, shrink=min(0.85, 4 / (cell * rows)))
-    labels: dict[str, Any] = {"fontsize": 10 if is_numbered else 7, "parse_math": False}
+    font_size = 10 if is_numbered else 7
+    labels: dict[str, Any] = {"fontsize": font_size, "parse_math": False}
+    candidates = _labels(shown.candidate, shown.candidate_weights, shown.has_weights)
     references = _labels(shown.reference, shown.reference_weights, shown.has_weights)
     axes.set_xticks(
         range(columns), references, rotation=45, ha="right", rotation_mode="anchor", **labels
     )
-    axes.set_yticks(
-        range(rows), _labels(shown.candidate, shown.candidate_weights, shown.has_weights), **labels
-    )
+    axes.set_yticks(range(rows), candidates, **labels)
     kind = "tokenized, with weights" if shown.has_weights else "tokenized"
     axes.set(xlabel=f"Reference ({kind})", ylabel=f"Candidate ({kind})")
     score = matches.score
     axes.set_title(f"{title}\nP {score.P:.3f}, R {score.R:.3f}, F {score.F:.3f}", fontsize=12)
     if is_numbered:
-        is_best = (similarity == similarity.max(axis=1, keepdims=True)) | (
-            similarity == similarity.max(axis=0)
+        _write_numbers(similarity, axes)
+
+
+def _write_numbers(similarity: NDArray[np.float32], axes: Any) -> None:
+    """Write each similarity into its cell."""
+    best_of_rows = similarity.max(axis=1, keepdims=True)
+    best_of_columns = similarity.max(axis=0)
+    is_best = (similarity == best_of_rows) | (similarity == best_of_columns)
+    for (row, column), value in np.ndenumerate(similarity):
+        colour = "w" if value >= 0.6 else "k"
+        weight = "bold" if is_best[row, column] else "normal"
+        axes.text(
+            column, row, f"{value:.3f}", ha="center", va="center", color=colour, weight=weight
         )
-        for (row, column), value in np.ndenumerate(similarity):
-            colour, weight = (
-                "w" if value >= 0.6 else "k",
-                "bold" if is_best[row, column] else "normal",
-            )
-            axes.text(
-                column, row, f"{value:.3f}", ha="center", va="center", color=colour, weight=weight
-            )
 
 
 def _save(figure: "Figure", file: str | PathLike[str], stacklevel: int) -> None:
@@ -140,17 +149,18 @@ def _save(figure: "Figure", file: str | PathLike[str], stacklevel: int) -> None:
     if not path.suffix:
         path = path.with_name(f"{path.name}.png")
     kind = path.suffix[1:].lower()
-    if kind not in (formats := figure.canvas.get_supported_filetypes()):
+    formats = figure.canvas.get_supported_filetypes()
+    if kind not in formats:
         raise InputError(
             f"{path.suffix} is no format of drawings. Name the file .svg or .png, or "
             f"{', '.join(formats)}."
         )
+    # Equal drawings are equal files, so an SVG has no date.
+    metadata = {"Date": None} if kind == "svg" else None
     content = io.BytesIO()
     with mpl.rc_context(_STYLE), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        figure.savefig(
-            content, format=kind, dpi=100, metadata={"Date": None} if kind == "svg" else None
-        )
+        figure.savefig(content, format=kind, dpi=100, metadata=metadata)
     if kind != "svg" and any("missing from" in str(warning.message) for warning in caught):
         warnings.warn(
             "No installed font has some of the characters, which are boxes in the drawing. Save "
@@ -161,9 +171,10 @@ def _save(figure: "Figure", file: str | PathLike[str], stacklevel: int) -> None:
     write_whole(path, content.getvalue())
 
 
-def _labels(tokens: list[str], weights: "np.ndarray[Any, Any]", has_weights: bool) -> list[str]:
+def _labels(tokens: list[str], weights: NDArray[np.float32], has_weights: bool) -> list[str]:
     if not has_weights:
         return tokens
-    return [
-        f"{token} · {weight:.2f}" for token, weight in zip(tokens, weights.tolist(), strict=True)
-    ]
+    labels = []
+    for token, weight in zip(tokens, weights.tolist(), strict=True):
+        labels.append(f"{token} · {weight:.2f}")
+    return labels

@@ -269,6 +269,7 @@ def _matrix(
     for row, token in enumerate(candidate):
         cells = ""
         for column, other in enumerate(reference):
+            # The style frames cells of class p, and underlines those of class r.
             kind = _shade(shades[row][column])
             if token.position == column:
                 kind += " p"
