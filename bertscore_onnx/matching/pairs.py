@@ -1,5 +1,6 @@
-"""Encoded texts, and the matching of their pairs in batches: from token embeddings and weights to
-P, R and F.
+"""Encoded texts, and the matching of their pairs in batches.
+
+It turns token embeddings and weights into P, R and F.
 """
 
 from collections import deque
@@ -115,12 +116,12 @@ def match_pairs(
     pairs = PairMatching(candidates, references, weights)
     if on_device is None or not on_device(pairs):
         pairs.match_on_host(threads)
-    is_filled, has_weight, is_excluded = pairs.is_filled, pairs.has_weight, pairs.is_excluded
-    scores = PRF(*finite_scores(pairs.precision, pairs.recall, is_filled & has_weight, beta))
+    is_scorable = pairs.is_filled & pairs.has_weight
+    scores = PRF(*finite_scores(pairs.precision, pairs.recall, is_scorable, beta))
     reasons = {
-        "empty": ~is_filled & ~is_excluded,
-        "zero_weight": is_filled & ~has_weight,
-        "excluded": is_excluded,
+        "empty": ~pairs.is_filled & ~pairs.is_excluded,
+        "zero_weight": pairs.is_filled & ~pairs.has_weight,
+        "excluded": pairs.is_excluded,
     }
     return scores, reasons
 
@@ -128,13 +129,14 @@ def match_pairs(
 def count_unscored(
     reasons: Mapping[str, NDArray[np.bool_]], counts: NDArray[np.int64]
 ) -> dict[str, int]:
-    """Count the candidates that have nothing to match with any of their references, by the reason
-    for the first.
+    """Count the candidates that have nothing to match, by the reason.
+
+    That is so with each of their references; the reason is that for the first.
     """
     if not len(counts):
         return {}
     starts = np.cumsum(counts) - counts  # (candidates,)
-    is_unscored = np.logical_and.reduceat(np.logical_or.reduce([*reasons.values()]), starts)
+    is_unscored = np.logical_and.reduceat(np.logical_or.reduce(list(reasons.values())), starts)
     return {reason: int((has_it[starts] & is_unscored).sum()) for reason, has_it in reasons.items()}
 
 
@@ -157,10 +159,10 @@ def finite_scores(
 def weigh(
     sides: Sequence[tuple[TokenEmbeddings, NDArray[np.int64]]], weights: TokenWeights
 ) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the weight of each token of texts one after the other, and whether it makes its text
-    non-empty, (tokens,).
+    """Weigh the tokens of texts, one text after the other.
 
-    Also return the length of each text, and where it begins, (texts,).
+    Return the weight of each token, and whether it makes its text non-empty, (tokens,); the length
+    of each text, and where it begins, (texts,).
     """
     lengths = np.concatenate([table.lengths[texts] for table, texts in sides])  # (texts,)
     begins = np.cumsum(lengths) - lengths
@@ -169,12 +171,14 @@ def weigh(
     ids = np.concatenate(
         [nothing, *(table.sequences[text] for table, texts in sides for text in texts)]
     )
-    token_weights, is_word = weights.of(ids), weights.is_word[ids]
+    token_weights = weights.of(ids)
+    is_word = weights.is_word[ids]
     start = 0
     for table, texts in sides:
         if table.num_weightless is not None:
             tokens = joined_ranges(begins[start : start + len(texts)], table.num_weightless[texts])
-            token_weights[tokens], is_word[tokens] = 0, False
+            token_weights[tokens] = 0
+            is_word[tokens] = False
         start += len(texts)
     return token_weights, is_word, lengths, begins
 
@@ -196,7 +200,8 @@ class PairMatching:
         has_words = np.logical_or.reduceat(is_word, begins)  # (2 * pairs,)
         # (tokens,), normalised
         self.weights = token_weights / np.repeat(np.where(totals > 0, totals, 1), lengths)
-        self.lengths, self.begins = lengths.reshape(2, -1), begins.reshape(2, -1)
+        self.lengths = lengths.reshape(2, -1)
+        self.begins = begins.reshape(2, -1)
         # (2, pairs), in the tables
         self.rows = np.stack([table.starts[texts] for table, texts in sides])
         self.widths: NDArray[np.int64] = self.lengths.max(axis=0)
@@ -268,6 +273,9 @@ class PairMatching:
 def _weighted_means(
     nearest: NDArray[np.float32], lengths: NDArray[np.int64], weights: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """Return the weighted means, (texts,), of the best similarity of each token, (texts, width)."""
+    """Return the weighted means, (texts,), of similarities.
+
+    They are the best similarity of each token, (texts, width).
+    """
     is_token = np.arange(nearest.shape[1]) < lengths[:, None]  # (texts, width)
     return np.add.reduceat(nearest[is_token] * weights, np.cumsum(lengths) - lengths)
