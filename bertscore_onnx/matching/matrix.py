@@ -47,8 +47,9 @@ def match_matrix(
 def _is_scorable(
     table: TokenEmbeddings, texts: NDArray[np.int64], weights: TokenWeights
 ) -> NDArray[np.bool_]:
-    """Return which texts have a token that is not special, and one whose weight is not 0,
-    (texts,).
+    """Return which texts can be scored, (texts,).
+
+    They have a token that is not special, and one whose weight is not 0.
     """
     token_weights, is_word, _, begins = weigh([(table, texts)], weights)
     is_scorable = np.logical_or.reduceat(is_word, begins)
@@ -71,22 +72,22 @@ def _match(left: Flat, right: Flat) -> tuple[NDArray[np.float32], NDArray[np.flo
     """
     if max(len(left[0]), len(right[0])) <= BLOCK_TOKENS:
         return match_all(*left, *right)
-    scores = [
-        [greedy_match(*candidate, *reference) for reference in _each(right)]
-        for candidate in _each(left)
-    ]
+    scores = []
+    for candidate in _each(left):
+        scores.append([greedy_match(*candidate, *reference) for reference in _each(right)])
     precision, recall = np.moveaxis(np.array(scores, dtype=np.float32), 2, 0)  # (cands, refs) each
     return precision, recall
 
 
 def _each(block: Flat) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
-    """Yield each text of a block: embeddings (tokens, hidden), and its normalised token weights,
-    (tokens,).
+    """Yield the embeddings and the token weights of each text of a block.
+
+    Embeddings are (tokens, hidden), and weights, (tokens,), are normalised.
     """
     vectors, weights, starts = block
-    for text, text_weights in zip(
-        np.split(vectors, starts[1:]), np.split(weights, starts[1:]), strict=True
-    ):
+    texts = np.split(vectors, starts[1:])
+    weights_of_texts = np.split(weights, starts[1:])
+    for text, text_weights in zip(texts, weights_of_texts, strict=True):
         total = text_weights.sum()
         yield text, text_weights / total if total else text_weights
 
@@ -98,7 +99,8 @@ def _blocks(
 
     Return the range and the texts of each.
     """
-    blocks, start = [], 0
+    blocks = []
+    start = 0
     ends = np.cumsum(table.lengths[texts])  # (texts,)
     while start < len(texts):
         before = ends[start] - table.lengths[texts[start]]
