@@ -1,7 +1,8 @@
-"""Greedy matching of token embeddings: Zhang et al., "BERTScore", ICLR 2020, section 3.
+"""Greedy matching of token embeddings.
 
-There is no padding, so that a score does not depend on other pairs (in bert-score 0.3.13,
-`utils.py:greedy_cos_idf`, padding wins over negative similarities).
+The equations are of Zhang et al., "BERTScore", ICLR 2020, section 3. There is no padding, so that a
+score does not depend on other pairs (in bert-score 0.3.13, `utils.py:greedy_cos_idf`, padding wins
+over negative similarities).
 """
 
 from collections.abc import Sequence
@@ -20,9 +21,9 @@ def greedy_match(
     reference: NDArray[np.float32],
     reference_shares: NDArray[np.float32],
 ) -> tuple[float, float]:
-    """Match every token of a pair with the most similar one of the other side, and average by
-    weight.
+    """Match every token of a pair with the most similar one of the other side.
 
+    The similarities are averaged by weight:
     P = Σ w(x̂ⱼ) maxᵢ xᵢ·x̂ⱼ / Σ w(x̂ⱼ) and R = Σ w(xᵢ) maxⱼ xᵢ·x̂ⱼ / Σ w(xᵢ), with x the reference:
     unit vectors, (tokens, hidden), and their normalised weights w / Σ w, (tokens,). A side whose
     weights are all 0 gives 0.
@@ -39,11 +40,11 @@ def match_all(
     reference_weights: NDArray[np.float32],
     reference_starts: NDArray[np.int64],
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Match every candidate with every reference by the formulas of `greedy_match`; return P and R,
-    (cands, refs).
+    """Match every candidate with every reference.
 
-    The tokens of all texts of a side follow each other: vectors, (tokens, hidden), weights that are
-    not normalised, (tokens,), and the token at which each text begins, (texts,).
+    Returns P and R, (cands, refs) each. The formulas are those of `greedy_match`. The tokens of all
+    texts of a side follow each other: vectors, (tokens, hidden), weights that are not normalised,
+    (tokens,), and the token at which each text begins, (texts,).
     """
     similarity = candidates @ references.T  # (cand_tokens, ref_tokens)
     to_reference = np.maximum.reduceat(similarity, reference_starts, axis=1)  # (cand_tokens, refs)
@@ -62,11 +63,10 @@ def with_f_measure(
     is_scorable: NDArray[np.bool_],
     beta: float = 1.0,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """Complete precision and recall with F = (1 + β²) P R / (β² P + R), which is 0 where the
-    denominator is 0.
+    """Complete precision and recall with F = (1 + β²) P R / (β² P + R).
 
-    P and R, (layers, …), are changed in place: clipped to [-1, 1], which rounding may exceed, and 0
-    for pairs of which a side has nothing to match, (…).
+    F is 0 where the denominator is 0. P and R, (layers, …), are changed in place: clipped to
+    [-1, 1], which rounding may exceed, and 0 for pairs of which a side has nothing to match, (…).
     """
     is_unscorable = ~is_scorable
     for values in (precision, recall):
@@ -80,17 +80,18 @@ def with_f_measure(
 def _nearest(
     candidate: NDArray[np.float32], reference: NDArray[np.float32]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return the similarity of each token to its nearest of the other side, (cand_tokens,) and
-    (ref_tokens,).
+    """Return the similarity of each token to its nearest of the other side.
 
-    It is computed in blocks, so that memory does not grow with the square of the lengths.
+    For each side there is an array, (cand_tokens,) and (ref_tokens,). It is computed in blocks, so
+    that memory does not grow with the square of the lengths.
     """
     to_reference = np.full(len(candidate), -np.inf, dtype=np.float32)  # (cand_tokens,)
     to_candidate = np.full(len(reference), -np.inf, dtype=np.float32)  # (ref_tokens,)
     for row, column in product(
         *(range(0, len(side), BLOCK_TOKENS) for side in (candidate, reference))
     ):
-        rows, columns = slice(row, row + BLOCK_TOKENS), slice(column, column + BLOCK_TOKENS)
+        rows = slice(row, row + BLOCK_TOKENS)
+        columns = slice(column, column + BLOCK_TOKENS)
         similarity = candidate[rows] @ reference[columns].T
         np.maximum(to_reference[rows], similarity.max(axis=1), out=to_reference[rows])
         np.maximum(to_candidate[columns], similarity.max(axis=0), out=to_candidate[columns])
@@ -112,8 +113,9 @@ def _ratio(numerator: NDArray[np.float32], denominator: NDArray[np.float32]) -> 
 def document_frequency(
     documents: Sequence[NDArray[np.int64]], vocab_size: int
 ) -> NDArray[np.int64]:
-    """Return the number of documents, at least one, that each id occurs in, (vocab_size,), special
-    tokens included.
+    """Return the number of documents that each id occurs in, (vocab_size,).
+
+    There is at least one document; its special tokens count too.
     """
     document = np.repeat(np.arange(len(documents)), [len(ids) for ids in documents])  # (tokens,)
     # one per document and id
@@ -122,7 +124,8 @@ def document_frequency(
 
 
 def idf_weights(frequency: NDArray[np.int64], num_documents: int) -> NDArray[np.float32]:
-    """Turn document frequencies into weights, log((N + 1) / (df + 1)) (bert-score,
-    `utils.py:get_idf_dict`).
+    """Turn document frequencies into weights, log((N + 1) / (df + 1)).
+
+    This is bert-score's formula (`utils.py:get_idf_dict`).
     """
     return np.log((num_documents + 1) / (frequency + 1)).astype(np.float32)
