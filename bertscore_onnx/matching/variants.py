@@ -208,8 +208,8 @@ def _value(name: str, text: str, read_lines: Callable[[str], Sequence[str]] | No
                 "line reads files. Give the list itself: Matching(words=[...]), or "
                 "dataclasses.replace(matching, words=[...])."
             )
-        words = [line.strip() for line in read_lines(stripped)]
-        return list(filter(None, words))
+        lines = [line.strip() for line in read_lines(stripped)]
+        return list(filter(None, lines))
     if name == "exclude":
         return [] if stripped == "none" else stripped.split("+")
     try:
