@@ -1,5 +1,6 @@
-"""Document counts, from which idf weights are computed: integers, so that counts of parts add up
-exactly.
+"""Document counts, from which idf weights are computed.
+
+They are integers, so that counts of parts add up exactly.
 """
 
 from collections.abc import Iterable, Sequence
@@ -193,11 +194,11 @@ class DocumentCounts:
         return counts
 
     def to_arrow(self) -> "pyarrow.Table":
-        """Return a table with the columns `token` and `documents`, int64, and `tokenization`, a
-        string.
+        """Return the counts as a table.
 
-        It has a row for each token, and one with the token -1 for the number of all documents. The
-        rows of several tables, summed by tokenization and token, are counts again.
+        Its columns are `token` and `documents`, int64, and `tokenization`, a string. It has a row
+        for each token, and one with the token -1 for the number of all documents. The rows of
+        several tables, summed by tokenization and token, are counts again.
 
         Raises:
             MissingExtraError: pyarrow is not installed.
@@ -210,7 +211,9 @@ class DocumentCounts:
 
     @classmethod
     def from_arrow(cls, table: "pyarrow.Table") -> "DocumentCounts":
-        """Add up the rows of one or several tables from `to_arrow`, concatenated or summed.
+        """Add up the rows of one or several tables from `to_arrow`.
+
+        Their rows may be concatenated or summed.
 
         Raises:
             InputError: there are several tokenizations, or no row; or the numbers are impossible.
@@ -222,7 +225,9 @@ class DocumentCounts:
         return cls.of_rows(table["token"].to_numpy(), table["documents"].to_numpy(), names[0])
 
     def frequency(self, vocab_size: int, tokenization: str) -> NDArray[np.int64]:
-        """Return the number of documents in which each id of a model occurs, (vocab_size,).
+        """Return the number of documents in which each id occurs, (vocab_size,).
+
+        The ids are those of a model.
 
         Raises:
             IdfError: the tokenizer, or the length at which texts were cut, is another.

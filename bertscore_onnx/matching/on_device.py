@@ -1,7 +1,7 @@
-"""Greedy matching of pairs whose vectors are on a device, by a graph of the equations in
-`matching.greedy`.
+"""Greedy matching of pairs whose vectors are on a device.
 
-`bertscore_onnx_export.graph.matching` writes the graph, which has no weights and fits every model.
+It runs a graph of the equations in `matching.greedy`. `bertscore_onnx_export.graph.matching` writes
+the graph, which has no weights and fits every model.
 """
 
 import logging

@@ -24,7 +24,10 @@ _UNIFORM = "no"
 
 @dataclass(frozen=True, slots=True)
 class TokenWeights:
-    """A weight for every vocabulary id, and the name of the weights in the signature."""
+    """A weight for every vocabulary id, and the name of the weights.
+
+    The signature has the name.
+    """
 
     table: NDArray[np.float32]
     """Weights, (vocab_size,), each 0 or more; NaN if the caller's table has none."""
@@ -58,7 +61,10 @@ class TokenWeights:
 
 
 def uniform(manifest: Manifest) -> TokenWeights:
-    """Return weights of 1, but of 0 for the classification and separator tokens."""
+    """Return weights of 1.
+
+    The classification and separator tokens weigh 0.
+    """
     table = np.ones(manifest.vocab_size, dtype=np.float32)
     table[manifest.zero_weight_ids] = 0
     return TokenWeights(table, _words(manifest), _UNIFORM)
@@ -123,10 +129,10 @@ def idf_of_counts(
 
 
 def idf_of_mapping(weights: Mapping[int, float], manifest: Manifest) -> TokenWeights:
-    """Return the weights of a mapping of vocabulary id to weight, such as bert-score's
-    `get_idf_dict` returns.
+    """Return the weights of a mapping of vocabulary id to weight.
 
-    Ids that the mapping lacks get its default if it is a defaultdict; else they must not occur.
+    It is such as bert-score's `get_idf_dict` returns. Ids that the mapping lacks get its default if
+    it is a defaultdict; else they must not occur.
     """
     factory = getattr(weights, "default_factory", None)
     unseen = np.nan if factory is None else _checked(factory(), "unseen tokens")
