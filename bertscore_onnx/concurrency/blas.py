@@ -19,10 +19,11 @@ PATIENCE = 10.0
 
 
 class BlasGate:
-    """Lets many threads multiply at the same time, and a process fork only while none does.
+    """Lets many threads multiply at the same time.
 
-    If the error of a signal handler ends `__enter__` or `__exit__` in between, the thread counts as
-    inside until it next leaves, and holds nothing locked.
+    A process may fork only while none does. If the error of a signal handler ends `__enter__` or
+    `__exit__` in between, the thread counts as inside until it next leaves, and holds nothing
+    locked.
     """
 
     def __init__(self) -> None:
@@ -35,8 +36,9 @@ class BlasGate:
         self._numbers: list[int] = []  # of the threads of each library outside of the gate
 
     def __enter__(self) -> None:
-        """Forbid forks and the distribution of products, in all threads, until every thread inside
-        has left.
+        """Forbid forks and the distribution of products, in all threads.
+
+        They are forbidden until every thread inside has left.
         """
         with self._changing:
             if not self._numbers:
@@ -65,14 +67,18 @@ class BlasGate:
         self._changing.release()
 
     def _restore(self) -> None:
-        """Let the libraries distribute products as before, unless a thread is inside."""
+        """Let the libraries distribute products as before.
+
+        Nothing changes while a thread is inside.
+        """
         if self._numbers and not self._inside:
             self._set_num_threads(self._numbers)
             self._numbers = []
 
     def _set_num_threads(self, numbers: Iterable[int]) -> None:
-        """Set the number of threads of each library, which threadpoolctl otherwise allows to one
-        controlling thread.
+        """Set the number of threads of each library.
+
+        By itself, threadpoolctl allows this to one controlling thread.
         """
         for library, number in zip(self._openblas, numbers, strict=True):
             library.clear_controlling_thread(force=True)

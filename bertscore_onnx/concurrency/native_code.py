@@ -1,9 +1,10 @@
-"""Lets Python exit only while no thread is inside a library of C++ or Rust.
+"""Passes for threads inside native libraries.
 
-On exit, Python does not wait for daemon threads, but ends each of them when it next requests the
-interpreter's lock. For a thread that returns from ONNX Runtime, SentencePiece or tokenizers this
-aborts the process (before Python 3.14). So every thread inside holds a pass, and the exit takes all
-passes. The main thread needs none: it runs the exit.
+Python exits only while no thread is inside a library of C++ or Rust. On exit, Python does not wait
+for daemon threads, but ends each of them when it next requests the interpreter's lock. For a thread
+that returns from ONNX Runtime, SentencePiece or tokenizers this aborts the process (before Python
+3.14). So every thread inside holds a pass, and the exit takes all passes. The main thread needs
+none: it runs the exit.
 """
 
 import atexit

@@ -1,5 +1,6 @@
-"""Reference counting: a resource that several users share, and that is closed with the last of
-them.
+"""Reference counting.
+
+A `Shared` resource has several users, and is closed with the last of them.
 """
 
 import threading
@@ -14,8 +15,9 @@ R = TypeVar("R", bound=Closeable)
 
 
 class Shared(Generic[R]):
-    """A resource that is made for its first user, and closed when nobody uses or keeps it; threads
-    may share it.
+    """A resource that is made for its first user.
+
+    It is closed when nobody uses or keeps it. Threads may share it.
     """
 
     def __init__(self, make: Callable[[], R], *, is_kept: bool = True) -> None:
@@ -62,7 +64,10 @@ class Shared(Generic[R]):
             resource.close()
 
     def replace(self, stale: R) -> None:
-        """Let the next user get a new resource, unless the stale one was replaced already."""
+        """Let the next user get a new resource.
+
+        Nothing changes if the stale one was replaced already.
+        """
         with self._counting:
             is_over = self._current is stale and not self._num_users[id(stale)]
             if self._current is stale:

@@ -42,12 +42,11 @@ class Threads:
     def map(
         self, work: Callable[[T], Result], items: Iterable[T], ahead: int | None = None
     ) -> Iterator[Result]:
-        """Do the work for each item in the threads, and yield the results in order; raise a
-        ClosedError once closed.
+        """Do the work for each item in the threads, and yield its results.
 
-        At most `ahead` items, by default two for each thread, follow the one whose result is
-        awaited, so that the items of several callers alternate. If the caller leaves, these are
-        still done.
+        They come in the order of the items. Raises a ClosedError once closed. At most `ahead`
+        items, by default two for each thread, follow the one whose result is awaited, so that the
+        items of several callers alternate. If the caller leaves, these are still done.
         """
         most = 2 * self._number if ahead is None else ahead
         begun: deque[Finished[Result]] = deque()
@@ -98,7 +97,10 @@ class Threads:
             self._num_started += number.get()
 
     def _follow_fork(self) -> None:
-        """Replace the threads of the parent process, which do not exist in a forked child."""
+        """Replace the threads of the parent process.
+
+        They do not exist in a forked child.
+        """
         if self._pid != os.getpid():
             self._restart()
 
@@ -115,7 +117,7 @@ class Threads:
 
 
 def _start(thread: threading.Thread, number: SimpleQueue[int]) -> None:
-    """Start a thread, and put the number of threads that have started: 1, or 0."""
+    """Start a thread, and put how many have started: 1, or 0."""
     try:
         thread.start()
     except RuntimeError:
