@@ -1,5 +1,6 @@
-"""A drop-in replacement for bert-score: `import bert_score` imports this library, and HF evaluate
-has its metric.
+"""A drop-in replacement for bert-score.
+
+`import bert_score` imports this library, and HF evaluate has its metric.
 """
 
 from bertscore_onnx.compat.evaluate_metric import evaluate_metric

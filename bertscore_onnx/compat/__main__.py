@@ -1,5 +1,6 @@
-"""`python -m bertscore_onnx.compat`: runs a program that imports bert-score on this library,
-unchanged.
+"""Programs that import bert-score, unchanged on this library.
+
+`python -m bertscore_onnx.compat` runs them.
 """
 
 import os
@@ -13,8 +14,10 @@ from bertscore_onnx.compat.stand_in import install
 USAGE = """usage: python -m bertscore_onnx.compat SCRIPT [ARGUMENT ...]
        python -m bertscore_onnx.compat [-m] MODULE [ARGUMENT ...]
 
-Run a Python program in which `import bert_score` imports bertscore-onnx. SCRIPT may be an installed command,
-such as "$(command -v lm_eval)". This includes processes of `multiprocessing`; other programs that it starts import
+Run a Python program in which `import bert_score` imports bertscore-onnx. SCRIPT may be an \
+installed command,
+such as "$(command -v lm_eval)". This includes processes of `multiprocessing`; other programs that \
+it starts import
 what is installed."""
 
 
@@ -25,7 +28,10 @@ options.
 
 
 def main() -> None:
-    """Run the program that the command line names, with the arguments after it."""
+    """Run the program that the command line names.
+
+    It gets the arguments after its name.
+    """
     match sys.argv[1:]:
         case ["-h" | "--help", *_]:
             print(USAGE)

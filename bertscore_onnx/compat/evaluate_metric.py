@@ -4,10 +4,10 @@ from pathlib import Path
 
 
 def evaluate_metric() -> str:
-    """Return the path of this library's metric script, for `evaluate.load`; its arguments are as of
-    `score`.
+    """Return the path of this library's metric script, for `evaluate.load`.
 
-    Unlike the `bertscore` script of `evaluate`, which keeps the idf weights of the first
-    references, it computes them from the references of each call.
+    The metric's arguments are as of `score`. Unlike the `bertscore` script of `evaluate`, which
+    keeps the idf weights of the first references, it computes them from the references of each
+    call.
     """
     return str(Path(__file__).with_name("metric") / "bertscore_onnx_metric.py")

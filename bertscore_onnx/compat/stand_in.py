@@ -1,4 +1,7 @@
-"""Makes `import bert_score` import this library's drop-in replacement, in this process."""
+"""The library in place of bert-score.
+
+`install` makes `import bert_score` import the drop-in replacement, in this process.
+"""
 
 import sys
 from pathlib import Path
@@ -24,12 +27,12 @@ search path.
 
 
 def install() -> None:
-    """Make `import bert_score` import this library from now on, in this process; a second call
-    changes nothing.
+    """Make `import bert_score` import this library, in this process.
 
-    Call it before anything imports bert-score. It also applies to processes that `multiprocessing`
-    starts. Packages that check whether the distribution `bert-score` is installed still see the
-    installed one, and so do other programs that this one starts.
+    It does so from now on; a second call changes nothing. Call it before anything imports
+    bert-score. It also applies to processes that `multiprocessing` starts. Packages that check
+    whether the distribution `bert-score` is installed still see the installed one, and so do other
+    programs that this one starts.
 
     Raises:
         StandInError: the original bert-score is imported already, so parts of the program may use
@@ -49,8 +52,9 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Make `import bert_score` import the installed package again; modules that imported the
-    replacement keep it.
+    """Make `import bert_score` import the installed package again.
+
+    Modules that imported the replacement keep it.
     """
     for name, module in _MODULES.items():
         if sys.modules.get(name) is module:

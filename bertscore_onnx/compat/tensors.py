@@ -1,5 +1,6 @@
-"""P, R and F as tensors: PyTorch's own if it is installed, else arrays with a tensor's basic
-methods.
+"""P, R and F as tensors.
+
+They are PyTorch's own if it is installed, else arrays with a tensor's basic methods.
 """
 
 from collections.abc import Iterator
@@ -27,10 +28,10 @@ def as_tensor(values: NDArray[np.float32]) -> Any:
 
 
 class TensorArray(NDArrayOperatorsMixin):
-    """An array with the methods of a tensor that programs call on scores; operators and numpy's
-    functions take it.
+    """An array with the methods of a tensor that programs call on scores.
 
-    Elements and means are arrays without dimensions, as of a tensor. Any other method is an error.
+    Operators and numpy's functions take it. Elements and means are arrays without dimensions, as of
+    a tensor. Any other method is an error.
     """
 
     def __init__(self, values: Any) -> None:
@@ -69,7 +70,10 @@ class TensorArray(NDArrayOperatorsMixin):
     def mean(
         self, dim: int | None = None, *, axis: int | None = None, **options: Any
     ) -> "TensorArray":
-        """Return the mean of all values, or along a dimension; the other arguments are numpy's."""
+        """Return the mean of all values, or along a dimension.
+
+        The other arguments are numpy's.
+        """
         return TensorArray(self._values.mean(axis if dim is None else dim, **options))
 
     def __getattr__(self, name: str) -> Any:

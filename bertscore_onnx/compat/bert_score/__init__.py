@@ -1,4 +1,7 @@
-"""The module that `import bert_score` imports: the names of bert-score 0.3.13, on ONNX Runtime."""
+"""The module that `import bert_score` imports.
+
+It has the names of bert-score 0.3.13, on ONNX Runtime.
+"""
 
 from bertscore_onnx.compat.bert_score import utils
 from bertscore_onnx.compat.bert_score.score import plot_example, score

@@ -33,8 +33,9 @@ def score(
     baseline_path: str | PathLike[str] | None = None,
     use_fast_tokenizer: bool = False,
 ) -> Any:
-    """Score in a single call, as `bertscore_onnx.score` does, which keeps the model for the next
-    one.
+    """Score in a single call, as `bertscore_onnx.score` does.
+
+    It keeps the model for the next call.
 
     Args:
         device: may also be PyTorch's, as for `BERTScorer`.
@@ -91,7 +92,9 @@ def plot_example(
     use_fast_tokenizer: bool = False,
     fname: str = "",
 ) -> None:
-    """Draw the similarity of every token of a candidate to every token of a reference.
+    """Draw the similarities of the tokens of a candidate and a reference.
+
+    Every token of one is compared with every token of the other.
 
     Args:
         candidate, reference: the texts.

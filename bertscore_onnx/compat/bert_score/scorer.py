@@ -1,5 +1,6 @@
-"""bert-score's `BERTScorer`, with its arguments, its properties, and results that behave like
-tensors.
+"""bert-score's `BERTScorer`.
+
+It has the same arguments and properties, and its results behave like tensors.
 """
 
 import warnings
@@ -20,7 +21,10 @@ from bertscore_onnx.text.texts import Reference
 
 
 class BERTScorer:
-    """Scores candidates against references, with the arguments of `bertscore_onnx.BERTScorer`."""
+    """Scores candidates against references.
+
+    The arguments are those of `bertscore_onnx.BERTScorer`.
+    """
 
     def __init__(
         self,
@@ -80,8 +84,9 @@ class BERTScorer:
 
     @property
     def baseline_vals(self) -> Any:
-        """The baseline of P, R and F, (3,), or (layers, 1, 3) with `all_layers`; a BaselineError if
-        there is none.
+        """The baseline of P, R and F, (3,), or (layers, 1, 3) with `all_layers`.
+
+        Raises a BaselineError if there is none.
         """
         if self.lang is None and not self.use_custom_baseline:
             raise BaselineError(
@@ -115,7 +120,9 @@ class BERTScorer:
         batch_size: int = 64,
         return_hash: bool = False,
     ) -> Any:
-        """Score candidates against their references, as `bertscore_onnx.BERTScorer.score` does.
+        """Score candidates against their references.
+
+        It does so as `bertscore_onnx.BERTScorer.score` does.
 
         Returns:
             P, R and F; with `return_hash` a tuple of these and the hash.
@@ -124,7 +131,10 @@ class BERTScorer:
         return (scores, self.hash) if return_hash else scores
 
     def plot_example(self, candidate: str, reference: str, fname: str = "") -> None:
-        """Draw which tokens match, as `bertscore_onnx.BERTScorer.plot_example` does."""
+        """Draw which tokens match.
+
+        It does so as `bertscore_onnx.BERTScorer.plot_example` does.
+        """
         self._scorer.plot_example(candidate, reference, fname)
 
     def __repr__(self) -> str:
@@ -135,8 +145,9 @@ class BERTScorer:
 
 
 def device_named(device: object) -> object:
-    """Return our name for a device of PyTorch: the CPU, with one warning, in place of an
-    accelerator but CUDA.
+    """Return our name for a device of PyTorch.
+
+    The CPU, with one warning, stands in for an accelerator but CUDA.
     """
     if isinstance(device, int) and not isinstance(device, bool):
         return f"cuda:{device}"

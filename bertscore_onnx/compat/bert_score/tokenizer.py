@@ -1,4 +1,7 @@
-"""The tokenizer of a bundle under the names of transformers, for the computation of idf weights."""
+"""The tokenizer of a bundle under the names of transformers.
+
+The computation of idf weights needs it.
+"""
 
 from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.errors import InputError
@@ -18,12 +21,18 @@ class BundleTokenizer:
 
     @property
     def model_max_length(self) -> int:
-        """The most tokens of a text, special tokens included; longer texts are cut."""
+        """The most tokens of a text, special tokens included.
+
+        Longer texts are cut.
+        """
         return self._tokenize.max_length
 
     @model_max_length.setter
     def model_max_length(self, tokens: int) -> None:
-        """Raise an InputError for another maximum, which the scorer would not follow."""
+        """Raise an InputError for another maximum.
+
+        The scorer would not follow it.
+        """
         if tokens != self.model_max_length:
             raise InputError(
                 f"model_max_length cannot be changed to {tokens}, since the scorer has a "

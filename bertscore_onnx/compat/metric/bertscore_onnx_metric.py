@@ -1,4 +1,7 @@
-"""BERTScore as a metric of Hugging Face's `evaluate`, which copies this file and runs the copy."""
+"""BERTScore as a metric of Hugging Face's `evaluate`.
+
+`evaluate` copies this file and runs the copy.
+"""
 
 from typing import Any
 
@@ -25,7 +28,8 @@ Returns:
 
 _CITATION = """@inproceedings{zhang2020bertscore,
   title = {{BERTScore}: Evaluating Text Generation with {BERT}},
-  author = {Zhang, Tianyi and Kishore, Varsha and Wu, Felix and Weinberger, Kilian Q. and Artzi, Yoav},
+  author = {Zhang, Tianyi and Kishore, Varsha and Wu, Felix and Weinberger, Kilian Q. and \
+Artzi, Yoav},
   booktitle = {International Conference on Learning Representations},
   year = {2020},
   url = {https://openreview.net/forum?id=SkeHuCVFDr}

@@ -1,5 +1,6 @@
-"""The `bert_score` of a process that inherits the search path of one with the drop-in
-replacement.
+"""The `bert_score` of a process that inherits a search path.
+
+The path is that of a process with the drop-in replacement.
 """
 
 import sys
