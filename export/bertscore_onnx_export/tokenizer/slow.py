@@ -1,18 +1,19 @@
-"""The slow tokenizers that transformers 5 no longer has: their vocabularies, special tokens and
-rules.
+"""Slow tokenizers that transformers 5 no longer has.
 
-bert-score uses them by default, so their ids are what a bundle in the slow mode reproduces. Each
-class has the name, the defaults and the attributes of the one in transformers 4, and reads the same
-files. The files alone are not enough: many models have only a vocabulary, and then their special
-tokens, with flags and ids, are those of the class. The classes of transformers 5 have other special
-tokens, and give other ids for edge cases, so the classes here also tokenise: every export compares
-its tokenizer with them, and counts the texts with other ids.
+These are their vocabularies, special tokens and rules. bert-score uses them by default, so their
+ids are what a bundle in the slow mode reproduces. Each class has the name, the defaults and the
+attributes of the one in transformers 4, and reads the same files.
+
+The files alone are not enough: many models have only a vocabulary, and then their special tokens,
+with flags and ids, are those of the class. The classes of transformers 5 have other special tokens,
+and give other ids for edge cases, so the classes here also tokenise: every export compares its
+tokenizer with them, and counts the texts with other ids.
 """
 
 import json
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
@@ -51,29 +52,41 @@ _BERT_MASK: _Tokens = {"mask_token": AddedToken("[MASK]", lstrip=True, special=T
 
 
 class _Lowercasing:
-    """Lowercases a text character by character, as transformers 4 did before any class of its own
-    does.
+    """Lowercases a text character by character, as transformers 4 did.
+
+    It does so before any class of its own lowercases.
     """
 
     def tokenize(self, text: str, **options: Any) -> list[str]:
         if getattr(self, "do_lower_case", False):
-            this: Any = self  # the tokenizer that this is a part of
-            ordinary = [
-                token
-                for token in this.added_tokens_decoder.values()
-                if not token.special and token.normalized
-            ]
-            kept = [*this.all_special_tokens, *(token.content for token in ordinary)]
-            parts = re.split(f"({'|'.join(map(re.escape, kept))})", text) if kept else [text]
-            text = "".join(part if place % 2 else _lower(part) for place, part in enumerate(parts))
-        return list(super().tokenize(text, **options))  # type: ignore[misc] # of the class beside this one
+            text = _lower_between_tokens(self, text)
+        tokenizer: Any = super()  # the class beside this one
+        return list(tokenizer.tokenize(text, **options))
+
+
+def _lower_between_tokens(tokenizer: Any, text: str) -> str:
+    """Lowercase a text, but not the tokens that are cut out of it."""
+    kept = list(tokenizer.all_special_tokens)
+    for token in tokenizer.added_tokens_decoder.values():
+        if not token.special and token.normalized:
+            kept.append(token.content)
+    if not kept:
+        return _lower(text)
+    pattern = "|".join(map(re.escape, kept))
+    pieces = re.split(f"({pattern})", text)
+    # The tokens are the second piece, the fourth, and so on.
+    pieces[::2] = map(_lower, pieces[::2])
+    return "".join(pieces)
 
 
 def _lower(text: str) -> str:
     return "".join(map(str.lower, text))  # the last sigma of a word is as any other
 
 
-class ProphetNetTokenizer(_Lowercasing, transformers.ProphetNetTokenizer):  # type: ignore[misc] # transformers is untyped
+# transformers is untyped, and so are the classes that it gives.
+
+
+class ProphetNetTokenizer(_Lowercasing, transformers.ProphetNetTokenizer):  # type: ignore[misc]
     """That of transformers, where [X_SEP] has no special place in a text."""
 
     @property
@@ -81,16 +94,19 @@ class ProphetNetTokenizer(_Lowercasing, transformers.ProphetNetTokenizer):  # ty
         return [token for token in super().all_special_tokens if token != "[X_SEP]"]
 
 
-class XLMTokenizer(_Lowercasing, transformers.XLMTokenizer):  # type: ignore[misc] # as above
+class XLMTokenizer(_Lowercasing, transformers.XLMTokenizer):  # type: ignore[misc]
     """That of transformers."""
 
 
-class RoCBertTokenizer(_Lowercasing, transformers.RoCBertTokenizer):  # type: ignore[misc] # as above
+class RoCBertTokenizer(_Lowercasing, transformers.RoCBertTokenizer):  # type: ignore[misc]
     """That of transformers."""
 
 
-class _Slow(_Lowercasing, PreTrainedTokenizer):  # type: ignore[misc] # as above
-    """A tokenizer with the special tokens of its class in transformers 4, and their flags."""
+class _Slow(_Lowercasing, PreTrainedTokenizer):  # type: ignore[misc]
+    """A tokenizer with the special tokens that transformers 4 gives its class.
+
+    They have the flags that they have there.
+    """
 
     special_tokens: ClassVar[_Tokens] = _ROBERTA_TOKENS
     extra_tokens: ClassVar[Sequence[str]] = ()
@@ -101,14 +117,14 @@ class _Slow(_Lowercasing, PreTrainedTokenizer):  # type: ignore[misc] # as above
 
     def __init__(self, **settings: Any) -> None:
         given = {token.content for token in settings.get("added_tokens_decoder", {}).values()}
-        tokens = {
-            role: _in_role(settings.get(role), default)
-            for role, default in self.special_tokens.items()
-        }
-        extra = settings.pop("additional_special_tokens", None) or settings.pop(
-            "extra_special_tokens", None
-        )
-        settings |= tokens | {"extra_special_tokens": self._extra([*map(str, extra or ())])}
+        tokens = {}
+        for role, default in self.special_tokens.items():
+            tokens[role] = _in_role(settings.get(role), default)
+        extra = settings.pop("additional_special_tokens", None)
+        if not extra:
+            extra = settings.pop("extra_special_tokens", None)
+        settings |= tokens
+        settings["extra_special_tokens"] = self._extra(list(map(str, extra or ())))
         super().__init__(**settings)
         for token in tokens.values():  # the base class adds bare names
             if isinstance(token, AddedToken) and token.content not in given:
@@ -116,23 +132,28 @@ class _Slow(_Lowercasing, PreTrainedTokenizer):  # type: ignore[misc] # as above
 
     def _extra(self, given: list[str]) -> list[str]:
         """Return the special tokens without a role, of those in the files."""
-        return given or [*self.extra_tokens]
+        return given or list(self.extra_tokens)
 
     def build_inputs_with_special_tokens(
         self, ids: list[int], pair: list[int] | None = None
     ) -> list[int]:
-        before, after = ([getattr(self, name) for name in side] for side in self.frame)
-        return [*before, *ids, *after]
+        before, after = self.frame
+        prefix = [getattr(self, name) for name in before]
+        suffix = [getattr(self, name) for name in after]
+        return [*prefix, *ids, *suffix]
 
 
 def _in_role(given: str | AddedToken | None, default: str | AddedToken) -> str | AddedToken:
-    """Return a special token of the files, with the flags of the default if they give it none."""
+    """Return a special token of the files, or else the default.
+
+    It has the flags of the default if the files give it none.
+    """
     if isinstance(given, str) and isinstance(default, AddedToken):
         return AddedToken(given, lstrip=default.lstrip, special=True)
     return given or default
 
 
-class _WordPiece(_Slow, BertTokenizerLegacy):  # type: ignore[misc] # as above
+class _WordPiece(_Slow, BertTokenizerLegacy):  # type: ignore[misc]
     special_tokens = _WORDPIECE_TOKENS
 
 
@@ -147,7 +168,9 @@ class _ByteBpe(_Slow):
     ) -> None:
         self.encoder: dict[str, int] = json.loads(Path(vocab_file).read_text(encoding="utf-8"))
         lines = Path(merges_file).read_text(encoding="utf-8").split("\n")[1:-1]
-        self.bpe_ranks = {tuple(line.split()): rank for rank, line in enumerate(lines)}
+        self.bpe_ranks: dict[tuple[str, ...], int] = {}
+        for rank, line in enumerate(lines):
+            self.bpe_ranks[tuple(line.split())] = rank
         self.add_prefix_space = add_prefix_space
         merges = [pair for pair in self.bpe_ranks if len(pair) == 2]
         self._bpe = Tokenizer(models.BPE(without_holes(self.encoder), merges))
@@ -158,11 +181,8 @@ class _ByteBpe(_Slow):
         return {**self.encoder, **self.added_tokens_encoder}
 
     def prepare_for_tokenization(self, text: str, **options: Any) -> tuple[str, dict[str, Any]]:
-        if (
-            options.pop("add_prefix_space", self.add_prefix_space)
-            and text
-            and not text[0].isspace()
-        ):
+        is_prefixed = options.pop("add_prefix_space", self.add_prefix_space)
+        if is_prefixed and text and not text[0].isspace():
             text = " " + text
         return text, options
 
@@ -197,20 +217,14 @@ class _SentencePiece(_Slow):
     def __init__(self, vocab_file: str | None = None, **settings: Any) -> None:
         if vocab_file is None:
             raise TypeError("There is no vocab_file.")
-        self.sp_model = SentencePieceProcessor(
-            model_file=vocab_file, **(settings.get("sp_model_kwargs") or {})
-        )
+        library_settings = settings.get("sp_model_kwargs") or {}
+        self.sp_model = SentencePieceProcessor(model_file=vocab_file, **library_settings)
         start = len(self.sp_model) + self.offset
-        self.fixed = {
-            token: index
-            for index, token in chain(
-                enumerate(self.first_tokens), enumerate(self.last_tokens, start)
-            )
-        }
+        numbered = chain(enumerate(self.first_tokens), enumerate(self.last_tokens, start))
+        self.fixed = {token: index for index, token in numbered}
         self._by_id = {index: token for token, index in self.fixed.items()}
-        settings["added_tokens_decoder"] = self._added(
-            settings.get("added_tokens_decoder", {}), settings
-        )
+        given = settings.get("added_tokens_decoder", {})
+        settings["added_tokens_decoder"] = self._added(given, settings)
         super().__init__(**settings)
 
     def _added(
@@ -221,10 +235,10 @@ class _SentencePiece(_Slow):
 
     def get_vocab(self) -> dict[str, int]:
         size = len(self.sp_model) + self.offset + len(self.last_tokens)
-        return {
-            **{self.convert_ids_to_tokens(index): index for index in range(size)},
-            **self.added_tokens_encoder,
-        }
+        vocab = {}
+        for index in range(size):
+            vocab[self.convert_ids_to_tokens(index)] = index
+        return vocab | self.added_tokens_encoder
 
     def _tokenize(self, text: str, **options: Any) -> list[str]:
         return list(self.sp_model.encode(text, out_type=str))
@@ -233,7 +247,10 @@ class _SentencePiece(_Slow):
         if token in self.fixed:
             return self.fixed[token]
         index = self.sp_model.piece_to_id(token)
-        return index + self.offset if index or not self.first_tokens else int(self.unk_token_id)
+        # 0 stands for an unknown piece, which is among the first tokens if there are any.
+        if not index and self.first_tokens:
+            return int(self.unk_token_id)
+        return int(index + self.offset)
 
     def _convert_id_to_token(self, index: int) -> str:
         return str(self._by_id.get(index) or self.sp_model.IdToPiece(index - self.offset))
@@ -246,26 +263,32 @@ class _CleanedSentencePiece(_SentencePiece):
         self, *, remove_space: bool = True, keep_accents: bool = False, **settings: Any
     ) -> None:
         self.do_lower_case = settings.pop("do_lower_case", self.lowercases)
-        self.remove_space, self.keep_accents = remove_space, keep_accents
+        self.remove_space = remove_space
+        self.keep_accents = keep_accents
         super().__init__(**settings)
 
     def _tokenize(self, text: str, **options: Any) -> list[str]:
-        text = " ".join(text.split()) if self.remove_space else text
+        if self.remove_space:
+            text = " ".join(text.split())
         text = text.replace("``", '"').replace("''", '"')
         if not self.keep_accents:
             decomposed = unicodedata.normalize("NFKD", text)
-            text = "".join(one for one in decomposed if not unicodedata.combining(one))
-        pieces = self.sp_model.encode(text.lower() if self.do_lower_case else text, out_type=str)
-        return [part for piece in pieces for part in self._split_comma(piece)]
+            text = "".join(sign for sign in decomposed if not unicodedata.combining(sign))
+        if self.do_lower_case:
+            text = text.lower()
+        pieces = []
+        for piece in self.sp_model.encode(text, out_type=str):
+            pieces += self._split_comma(piece)
+        return pieces
 
     def _split_comma(self, piece: str) -> list[str]:
         """Split a comma from the digits before it."""
         if not (len(piece) > 1 and piece[-1] == "," and piece[-2].isdigit()):
             return [piece]
-        parts = self.sp_model.encode(piece[:-1].replace("▁", ""), out_type=str)
-        if piece[0] != "▁" and parts[0][0] == "▁":
-            parts[0] = parts[0][1:]
-        return [*(part for part in parts if part), ","]
+        pieces = self.sp_model.encode(piece[:-1].replace("▁", ""), out_type=str)
+        if piece[0] != "▁" and pieces[0][0] == "▁":
+            pieces[0] = pieces[0][1:]
+        return [*filter(None, pieces), ","]
 
 
 class DebertaV2Tokenizer(_SentencePiece):
@@ -282,15 +305,21 @@ class DebertaV2Tokenizer(_SentencePiece):
     def _tokenize(self, text: str, **options: Any) -> list[str]:
         if not self.split_by_punct:
             return super()._tokenize(text)
-        words = [""]
-        for one in text:
-            words += [one, ""] if _is_punctuation(one) else [words.pop() + one]
-        return [
-            piece
-            for word in words
-            if word
-            for piece in super(DebertaV2Tokenizer, self)._tokenize(word)
-        ]
+        pieces = []
+        for segment in _split_at_punctuation(text):
+            pieces += super()._tokenize(segment)
+        return pieces
+
+
+def _split_at_punctuation(text: str) -> Iterator[str]:
+    """Yield the marks of a text and what is between them."""
+    segments = [""]
+    for sign in text:
+        if _is_punctuation(sign):
+            segments += [sign, ""]
+        else:
+            segments[-1] += sign
+    return filter(None, segments)
 
 
 class T5Tokenizer(_SentencePiece):
@@ -312,20 +341,24 @@ class T5Tokenizer(_SentencePiece):
     def _added(
         self, given: dict[int, AddedToken], settings: Mapping[str, Any]
     ) -> dict[int, AddedToken]:
+        flags = {"lstrip": True, "rstrip": True, "special": True, "normalized": False}
         last = len(self.sp_model) + len(self._spans) - 1
-        spans = {
-            last - place: AddedToken(span, lstrip=True, rstrip=True, special=True, normalized=False)
-            for place, span in enumerate(self._spans)
-        }
+        spans = {}
+        for place, span in enumerate(self._spans):
+            spans[last - place] = AddedToken(span, **flags)
         return spans | given
 
     def _extra(self, given: list[str]) -> list[str]:
-        return given if any("<extra_id_" in token for token in given) else [*given, *self._spans]
+        if any("<extra_id_" in token for token in given):
+            return given
+        return [*given, *self._spans]
 
     def build_inputs_with_special_tokens(
         self, ids: list[int], pair: list[int] | None = None
     ) -> list[int]:
-        return [*ids] if ids and ids[-1] == self.eos_token_id else [*ids, self.eos_token_id]
+        if ids and ids[-1] == self.eos_token_id:
+            return list(ids)
+        return [*ids, self.eos_token_id]
 
 
 class PegasusTokenizer(_SentencePiece):
@@ -351,26 +384,43 @@ class PegasusTokenizer(_SentencePiece):
         self, given: dict[int, AddedToken], settings: Mapping[str, Any]
     ) -> dict[int, AddedToken]:
         roles = {**self.special_tokens, **settings}
-        masks = [] if self.mask_token_sent is None else [self.mask_token_sent, roles["mask_token"]]
-        unknown = (f"<unk_{place}>" for place in range(2, self.offset))
-        tokens = [roles["pad_token"], roles["eos_token"], *masks, *unknown]
-        return given | {
-            index: AddedToken(str(token), special=True) for index, token in enumerate(tokens)
-        }
+        tokens = [roles["pad_token"], roles["eos_token"]]
+        if self.mask_token_sent is not None:
+            tokens += [self.mask_token_sent, roles["mask_token"]]
+        tokens += _unknown_tokens(2, self.offset)
+        return _with_first(given, tokens)
 
     def _extra(self, given: list[str]) -> list[str]:
-        masks = [] if self.mask_token_sent is None else [str(self.mask_token_sent)]
-        if not given:
-            return [*masks, *(f"<unk_{place}>" for place in range(2, self.offset))]
-        listed = given if {*masks} <= {*given} else [*masks, *given]
-        return [*listed, *(f"<unk_{place}>" for place in range(len(listed), self.offset - 1))]
+        listed = given
+        if self.mask_token_sent is not None and str(self.mask_token_sent) not in given:
+            listed = [str(self.mask_token_sent), *given]
+        first = len(listed) if given else 2
+        end = self.offset - 1 if given else self.offset
+        return [*listed, *_unknown_tokens(first, end)]
 
     def _convert_id_to_token(self, index: int) -> str:
-        return str(self.sp_model.IdToPiece(index if index < self.offset else index - self.offset))
+        piece = index if index < self.offset else index - self.offset
+        return str(self.sp_model.IdToPiece(piece))
+
+
+def _unknown_tokens(first: int, end: int) -> list[str]:
+    """Return the tokens that Pegasus does not use, from a number to before another."""
+    return [f"<unk_{number}>" for number in range(first, end)]
+
+
+def _with_first(given: dict[int, AddedToken], tokens: Sequence[Any]) -> dict[int, AddedToken]:
+    """Return added tokens with special tokens at the first ids."""
+    added = dict(given)
+    for index, token in enumerate(tokens):
+        added[index] = AddedToken(str(token), special=True)
+    return added
 
 
 class CamembertTokenizer(_SentencePiece):
-    """With five added tokens in front, and the library's unknown piece beside fairseq's."""
+    """With five added tokens in front.
+
+    The library's unknown piece is beside fairseq's.
+    """
 
     vocab_files_names: ClassVar[Mapping[str, str]] = {"vocab_file": "sentencepiece.bpe.model"}
     extra_tokens = ("<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED")
@@ -379,11 +429,9 @@ class CamembertTokenizer(_SentencePiece):
     def _added(
         self, given: dict[int, AddedToken], settings: Mapping[str, Any]
     ) -> dict[int, AddedToken]:
-        pad, unknown = (
-            settings.get(role) or _ROBERTA_TOKENS[role] for role in ("pad_token", "unk_token")
-        )
-        first = ["<s>NOTUSED", str(pad), "</s>NOTUSED", str(unknown), "<unk>NOTUSED"]
-        return given | {index: AddedToken(token, special=True) for index, token in enumerate(first)}
+        pad = settings.get("pad_token") or _ROBERTA_TOKENS["pad_token"]
+        unknown = settings.get("unk_token") or _ROBERTA_TOKENS["unk_token"]
+        return _with_first(given, ["<s>NOTUSED", pad, "</s>NOTUSED", unknown, "<unk>NOTUSED"])
 
     def _convert_token_to_id(self, token: str) -> int:
         index = self.sp_model.piece_to_id(token)
@@ -407,7 +455,8 @@ class _OfLanguages(_Fairseq):
         return self.fixed[self.language]
 
     def _extra(self, given: list[str]) -> list[str]:
-        return [*dict.fromkeys([*self.last_tokens[:-1], *given])]
+        languages = self.last_tokens[:-1]
+        return list(dict.fromkeys([*languages, *given]))
 
 
 def _row(name: str, rules: type[PreTrainedTokenizer], **facts: Any) -> type[PreTrainedTokenizer]:
@@ -415,16 +464,17 @@ def _row(name: str, rules: type[PreTrainedTokenizer], **facts: Any) -> type[PreT
     return type(f"{name}Tokenizer", (rules,), facts)
 
 
+def _rows(rules: type[PreTrainedTokenizer], *names: str) -> list[type[PreTrainedTokenizer]]:
+    return [_row(name, rules) for name in names]
+
+
 _FAMILIES: Sequence[type[PreTrainedTokenizer]] = (
     ProphetNetTokenizer,
     RoCBertTokenizer,
     XLMTokenizer,
-    *(
-        _row(name, _WordPiece)
-        for name in ("Bert", "ConvBert", "DistilBert", "Electra", "MobileBert", "SqueezeBert")
-    ),
+    *_rows(_WordPiece, "Bert", "ConvBert", "DistilBert", "Electra", "MobileBert", "SqueezeBert"),
     _row("MPNet", _WordPiece, special_tokens={**_ROBERTA_TOKENS, "unk_token": "[UNK]"}),
-    *(_row(name, _ByteBpe) for name in ("Roberta", "Bart", "LED", "Longformer")),
+    *_rows(_ByteBpe, "Roberta", "Bart", "LED", "Longformer"),
     LukeTokenizer,
     _row("Blenderbot", _ByteBpe, frame=((), ("eos_token_id",))),
     _row("Deberta", _ByteBpe, special_tokens={**_BERT_TOKENS, **_BERT_MASK}),
@@ -500,19 +550,16 @@ _TYPES = {
 
 
 def class_of(name: str | None, model_type: str) -> type[PreTrainedTokenizer] | None:
-    """Return the class of a slow tokenizer, by the name in a model's files or else by its type;
-    None if it has none.
+    """Return the class of a slow tokenizer; None if a model has none.
+
+    It is chosen by the name in the model's files, or else by the model's type.
     """
     model_type = _TYPES.get(model_type, model_type)
     if name is None and model_type in CONFIG_MAPPING:
         name = f"{CONFIG_MAPPING[model_type].__name__.removesuffix('Config')}Tokenizer"
     name = (name or "").removesuffix("Fast")
-    kind = {family.__name__: family for family in _FAMILIES}.get(name) or getattr(
-        transformers, name, None
-    )
-    is_own = (
-        isinstance(kind, type)
-        and issubclass(kind, PreTrainedTokenizer)
-        and kind is not PreTrainedTokenizer
-    )
-    return kind if is_own else None
+    families = {family.__name__: family for family in _FAMILIES}
+    kind = families.get(name) or getattr(transformers, name, None)
+    if not isinstance(kind, type) or kind is PreTrainedTokenizer:
+        return None
+    return kind if issubclass(kind, PreTrainedTokenizer) else None
