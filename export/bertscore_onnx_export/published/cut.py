@@ -1,13 +1,14 @@
-"""Cuts a published graph at a layer. Its hidden states are found by the names of nodes, and checked
-by their shape.
+"""Cuts a published graph at a layer.
+
+Its hidden states are found by the names of nodes, and checked by their shape.
 """
 
 import re
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -114,17 +115,23 @@ def read_graph(file: str, config: PublishedConfig) -> PublishedGraph:
     _move_to_raw(model.graph)
     _set_other_inputs(model, config, file)
     layers = _named_layers(model.graph)
-    found = list(_candidates(model.graph, layers)) if len(layers) == config.num_layers else []
-    names = {name for names in found for name in names}
-    shapes = _shapes(model, [vectors, *sorted(names - {vectors})], file)
+    candidates: list[set[str]] = []
+    if len(layers) == config.num_layers:
+        candidates = list(_candidates(model.graph, layers))
+    shapes = _shapes(model, vectors, set().union(*candidates), file)
     expected = (*_PROBE.shape, config.hidden_size)
     if shapes[vectors] != expected:
         raise ExportError(
             f"{file} returns {vectors} of the shape {shapes[vectors]} for ids of {_PROBE.shape}; "
             f"expected {expected}."
         )
-    states = [[name for name in names if shapes[name] == expected] for names in found]
-    clear = len(states) == config.num_layers + 1 and all(len(names) == 1 for names in states)
+    # The hidden states are known if a single value of each boundary has their shape.
+    hidden_states = []
+    for names in candidates:
+        states = [name for name in names if shapes[name] == expected]
+        if len(states) == 1:
+            hidden_states += states
+    is_clear = len(hidden_states) == config.num_layers + 1
     may_be_decoder = config.has_decoder and vectors != _renamed(_VECTOR_OUTPUTS[0])
     is_decoder = may_be_decoder and _is_decoder(model.graph)
     if layers and len(layers) != config.num_layers and not is_decoder:
@@ -132,14 +139,13 @@ def read_graph(file: str, config: PublishedConfig) -> PublishedGraph:
             f"{file} has {len(layers)} layers by the names of its nodes, and config.json has "
             f"{config.num_layers}. Take both from the same model."
         )
-    if is_decoder or (may_be_decoder and not clear):
+    if is_decoder or (may_be_decoder and not is_clear):
         raise ExportError(
             f"{file} returns the vectors of a decoder, or its nodes do not tell encoder and "
             f"decoder apart. Use a graph of the encoder, or one that returns {_VECTOR_OUTPUTS[0]}."
         )
-    if not clear:
+    if not is_clear:
         return PublishedGraph(model, vectors, [])
-    hidden_states = [names[0] for names in states]
     if not _is_norm(model, hidden_states[-1], vectors, config.hidden_size):
         raise ExportError(
             f"{file} computes more than a norm after its last layer, such as a mean of tokens, a "
@@ -170,8 +176,9 @@ def cut(graph: PublishedGraph, num_layers: int, hidden_size: int) -> ModelProto:
 
 
 def uncut_vectors(graph: PublishedGraph, num_layers: int) -> Any:
-    """Return a session of the whole graph for a layer's vectors, as `cut` must give them, not
-    normalised.
+    """Return a session of the whole graph for a layer's vectors.
+
+    They are not normalised: `cut` must give them, divided by their norms.
     """
     model = ModelProto()
     model.CopyFrom(graph.model)
@@ -222,29 +229,33 @@ def _check_size(model: ModelProto, file: str) -> None:
 
 
 def _check_types(model: ModelProto, file: str) -> None:
-    """Raise an ExportError if a graph computes in less than fp32, whatever the types of its inputs
-    and outputs.
+    """Raise an ExportError if a graph computes in less than fp32.
+
+    The types of its inputs and outputs may be any.
     """
-    nodes = list(_all_nodes(model))
-    graphs = [model.graph, *(graph for node in nodes for graph in _graphs(node))]
-    tensors = [tensor for graph in graphs for tensor in graph.initializer]
-    tensors += [
-        attribute.t for node in nodes for attribute in node.attribute if attribute.HasField("t")
-    ]
+    tensors = list(model.graph.initializer)
+    cast_to = set()
+    for node in _all_nodes(model):
+        for graph in _graphs(node):
+            tensors += graph.initializer
+        for attribute in node.attribute:
+            if attribute.HasField("t"):
+                tensors.append(attribute.t)
+            if node.op_type == "Cast":
+                cast_to.add(attribute.i)
     types = {tensor.data_type for tensor in tensors} - _WIDE_TYPES
-    types |= {
-        attribute.i for node in nodes if node.op_type == "Cast" for attribute in node.attribute
-    } & _HALVES
+    types |= cast_to & _HALVES
     if types:
-        names = ", ".join(sorted(TensorProto.DataType.Name(kind) for kind in types))
+        names = ", ".join(sorted(map(TensorProto.DataType.Name, types)))
         raise ExportError(
             f"{file} is not in fp32 throughout: it computes with {names}. Use the graph that is."
         )
 
 
 def _move_to_raw(graph: Any) -> None:
-    """Rewrite weights that are stored number by number as bytes, which alone can go to a file of
-    their own.
+    """Rewrite weights that are stored number by number as bytes.
+
+    Bytes alone can go to a file of their own.
     """
     for tensor in graph.initializer:
         if len(tensor.float_data) or len(tensor.double_data) or len(tensor.int64_data):
@@ -253,7 +264,8 @@ def _move_to_raw(graph: Any) -> None:
 
 def _all_nodes(model: ModelProto) -> Iterator[NodeProto]:
     """Yield the nodes of a graph, of the branches in it and of its functions."""
-    pending = [model.graph.node, *(function.node for function in model.functions)]
+    pending = [model.graph.node]
+    pending += [function.node for function in model.functions]
     while pending:
         for node in pending.pop():
             yield node
@@ -261,7 +273,7 @@ def _all_nodes(model: ModelProto) -> Iterator[NodeProto]:
 
 
 def _graphs(node: NodeProto) -> Iterator[Any]:
-    """Yield the graphs in the attributes of a node, such as the branches of a condition."""
+    """Yield the graphs in a node's attributes, such as a condition's branches."""
     for attribute in node.attribute:
         if attribute.HasField("g"):
             yield attribute.g
@@ -270,10 +282,10 @@ def _graphs(node: NodeProto) -> Iterator[Any]:
 
 def _is_decoder(graph: Any) -> bool:
     """Return whether the names of nodes or weights are a decoder's."""
-    names = chain(
-        (tensor.name for tensor in graph.initializer), *(_names(node) for node in graph.node)
-    )
-    return any(_DECODER.search(name) for name in names)
+    names = [tensor.name for tensor in graph.initializer]
+    for node in graph.node:
+        names += _names(node)
+    return any(map(_DECODER.search, names))
 
 
 def _renamed(vectors: str) -> str:
@@ -284,46 +296,63 @@ def _rename_output(model: ModelProto, vectors: str) -> str:
     """Give the vectors a name that no output of a bundle has, and return it."""
     renamed = _renamed(vectors)
     for node in model.graph.node:
-        node.input[:] = [renamed if name == vectors else name for name in node.input]
-        node.output[:] = [renamed if name == vectors else name for name in node.output]
+        _replace(node.input, {vectors: renamed})
+        _replace(node.output, {vectors: renamed})
     for value in model.graph.output:
-        value.name = renamed if value.name == vectors else value.name
+        if value.name == vectors:
+            value.name = renamed
     return renamed
 
 
+def _replace(names: Any, new_names: Mapping[str, str]) -> None:
+    """Replace names among the inputs or the outputs of a node."""
+    names[:] = [new_names.get(name, name) for name in names]
+
+
 def _cast_inputs(graph: Any) -> None:
-    """Let a graph take int64 where it takes ids as int32, or masks as floats or true and false, and
-    say its shapes.
+    """Let a graph take int64 for all whole numbers, and say its shapes.
+
+    It may take ids as int32, or masks as floats or true and false.
     """
-    casts = {}
+    casts = []
+    new_names = {}
     for value in graph.input:
         kind = value.type.tensor_type.elem_type
         if value.name in INPUTS and not value.type.tensor_type.HasField("shape"):
             value.CopyFrom(make_tensor_value_info(value.name, kind, ["batch", "tokens"]))
         if value.name in _WHOLE and kind != TensorProto.INT64:
-            casts[value.name] = make_node(
-                "Cast", [value.name], [f"published_{value.name}"], to=kind
-            )
+            new_names[value.name] = f"published_{value.name}"
+            casts.append(make_node("Cast", [value.name], [new_names[value.name]], to=kind))
             value.type.tensor_type.elem_type = TensorProto.INT64
-    pending = [graph] if casts else []
-    for part in pending:
-        for node in part.node:
-            node.input[:] = [
-                casts[name].output[0] if name in casts else name for name in node.input
-            ]
+    if not casts:
+        return
+    pending = [graph]
+    for pending_graph in pending:
+        for node in pending_graph.node:
+            _replace(node.input, new_names)
             pending += _graphs(node)
-    nodes = [*casts.values(), *graph.node]
+    _put_first(graph, casts)
+
+
+def _put_first(graph: Any, nodes: Sequence[NodeProto]) -> None:
+    """Put nodes in front of those of a graph."""
+    following = list(graph.node)
     del graph.node[:]
     graph.node.extend(nodes)
+    graph.node.extend(following)
 
 
 def _set_other_inputs(model: ModelProto, config: PublishedConfig, file: str) -> None:
-    """Compute the inputs beside ids and mask as the model does: types of tokens, which are 0, and
-    positions.
+    """Compute the inputs beside ids and mask as the model does.
+
+    These are types of tokens, which are 0, and positions.
     """
-    graph, op = model.graph, Nodes("published_")
-    used = {name for node in graph.node for name in _inputs(node)}
-    for value in [value for value in graph.input if value.name not in INPUTS]:
+    graph = model.graph
+    op = Nodes("published_")
+    used = _all_inputs(graph)
+    weights = {tensor.name for tensor in graph.initializer}
+    other_inputs = [value for value in graph.input if value.name not in INPUTS]
+    for value in other_inputs:
         if value.name not in used:  # as a decoder's, whose part was left out
             pass
         elif value.name == "token_type_ids":
@@ -337,15 +366,13 @@ def _set_other_inputs(model: ModelProto, config: PublishedConfig, file: str) -> 
             else:  # literal padding in a text has that position too
                 counted = op.Cast(op.Not(op.Equal("input_ids", padding)), to=TensorProto.INT64)
                 op.Add(op.Mul(op.CumSum(counted, 1), counted), padding, name=value.name)
-        elif value.name not in {tensor.name for tensor in graph.initializer}:
+        elif value.name not in weights:
             raise ExportError(
                 f"{file} wants {value.name!r}; expected only {', '.join(_WHOLE)}. A graph with a "
                 "cache of past tokens cannot be used."
             )
         graph.input.remove(value)
-    nodes = [*op.nodes, *graph.node]
-    del graph.node[:]
-    graph.node.extend(nodes)
+    _put_first(graph, op.nodes)
     graph.initializer.extend(op.constants)
 
 
@@ -354,22 +381,25 @@ def _named_layers(graph: Any) -> list[int]:
 
     Empty if none has a name of a layer.
     """
-    layers = {_layer(node) for node in graph.node}
+    layers = set(map(_layer, graph.node))
     return sorted(layer for layer in layers if layer is not None)
 
 
 def _candidates(graph: Any, layers: list[int]) -> Iterator[set[str]]:
-    """Yield, for each layer and the end, the values that may be its input: computed before it, and
-    used in it.
+    """Yield, for each layer and the end, the values that may be its input.
+
+    They are computed before it, and used in it.
     """
-    layer_of = {output: _layer(node) for node in graph.node for output in node.output}
     used: dict[int | None, set[str]] = defaultdict(set)
+    layer_of: dict[str, int | None] = {}
     for node in graph.node:
-        used[_layer(node)].update(_inputs(node))
+        layer = _layer(node)
+        used[layer] |= _inputs(node)
+        layer_of |= dict.fromkeys(node.output, layer)
     for before, layer in pairwise([None, *layers]):
         yield {name for name in used[layer] if name in layer_of and layer_of[name] == before}
-    after = used[None] | {value.name for value in graph.output}
-    yield {name for name in after if layer_of.get(name) == layers[-1]}
+    used_after = used[None] | {value.name for value in graph.output}
+    yield {name for name in used_after if layer_of.get(name) == layers[-1]}
 
 
 def _layer(node: NodeProto) -> int | None:
@@ -380,44 +410,49 @@ def _layer(node: NodeProto) -> int | None:
 
 def _names(node: NodeProto) -> list[str]:
     """Return the name of a node and the scopes that it was made in."""
-    return [
-        node.name,
-        *(prop.value for prop in node.metadata_props if prop.key.endswith("name_scopes")),
-    ]
+    scopes = [prop.value for prop in node.metadata_props if prop.key.endswith("name_scopes")]
+    return [node.name, *scopes]
 
 
 def _inputs(node: NodeProto) -> set[str]:
     """Return the values that a node reads, also in its branches."""
-    inner = (each for graph in _graphs(node) for each in graph.node)
-    return {*node.input} | {name for each in inner for name in _inputs(each)}
+    return set(node.input).union(*map(_all_inputs, _graphs(node)))
 
 
-def _shapes(model: ModelProto, names: list[str], file: str) -> dict[str, tuple[int, ...] | None]:
-    """Return the shapes of values in fp32.
+def _all_inputs(graph: Any) -> set[str]:
+    """Return the values that the nodes of a graph read."""
+    return set().union(*map(_inputs, graph.node))
 
-    Raise an ExportError if two runs differ in the first.
+
+def _shapes(
+    model: ModelProto, vectors: str, candidates: set[str], file: str
+) -> dict[str, tuple[int, ...] | None]:
+    """Return the shapes of the vectors and candidates; None unless in fp32.
+
+    Raise an ExportError if two runs differ in the vectors.
     """
+    names = [vectors, *sorted(candidates - {vectors})]
     try:
         session = _session(model, names)
         values = _run(session, _PROBE, np.ones_like(_PROBE))
-        again = _run(session, _PROBE, np.ones_like(_PROBE))
+        [repeated, *_] = _run(session, _PROBE, np.ones_like(_PROBE))
     except Exception as error:  # ONNX Runtime's errors are untyped
         raise ExportError(
             f"{file} does not run: {first_line(error).rstrip('.')}. Expected a graph that takes "
             "input_ids and attention_mask of any shape (batch, tokens); or export the model "
             "itself with --model."
         ) from error
-    if not np.array_equal(values[0], again[0], equal_nan=True):
-        operators = sorted({*_drawing_operators(model)})
+    if not np.array_equal(values[0], repeated, equal_nan=True):
+        operators = sorted(set(_drawing_operators(model)))
         reason = f", by {', '.join(operators)}" if operators else ""
         raise ExportError(
             f"{file} draws at random{reason}: two runs on the same text give different vectors. "
             "Export it again from the model in evaluation mode (`model.eval()`)."
         )
-    return {
-        name: value.shape if value.dtype == np.float32 else None
-        for name, value in zip(names, values, strict=True)
-    }
+    shapes = {}
+    for name, value in zip(names, values, strict=True):
+        shapes[name] = value.shape if value.dtype == np.float32 else None
+    return shapes
 
 
 def _drawing_operators(model: ModelProto) -> Iterator[str]:
@@ -430,8 +465,9 @@ def _drawing_operators(model: ModelProto) -> Iterator[str]:
 
 
 def _is_training(model: ModelProto, dropout: NodeProto) -> bool:
-    """Return whether the third input of a Dropout, its training mode, is there, and no constant of
-    false.
+    """Return whether a Dropout is in training mode.
+
+    It is if its third input, the mode, is there and no constant of false.
     """
     if len(dropout.input) < 3 or not dropout.input[2]:
         return False
@@ -440,14 +476,16 @@ def _is_training(model: ModelProto, dropout: NodeProto) -> bool:
     for node in _all_nodes(model):
         if node.op_type == "Constant" and mode in node.output:
             constants += [attribute.t for attribute in node.attribute if attribute.name == "value"]
+    # A mode that is no constant may be true.
     return not constants or any(to_array(tensor).any() for tensor in constants)
 
 
 def _is_norm(model: ModelProto, last: str, vectors: str, hidden_size: int) -> bool:
-    """Return whether the vectors are a norm of the hidden states after the last layer, or these
-    themselves.
+    """Return whether the vectors are a norm of the states of the last layer.
 
-    The nodes after the last layer are run with drawn states in place of its own, for texts of
+    They may also be these states themselves.
+
+    The nodes after the last layer are run with drawn states in place of the layer's, for texts of
     different ids: each token's vector must be a norm of its own state, times one weight for each
     dimension, plus one bias.
     """
@@ -460,23 +498,24 @@ def _is_norm(model: ModelProto, last: str, vectors: str, hidden_size: int) -> bo
     # The tokens of the second text are alike, so that attention would mix them.
     for ids, difference in ((_PROBE, 1.0), (_PROBE[:, ::-1], 0.1)):
         shared = generator.normal(size=hidden_size)
-        own = generator.normal(size=(*ids.shape, hidden_size))
+        of_tokens = generator.normal(size=(*ids.shape, hidden_size))
         # Means and scales differ between tokens, and are far above the small number that a norm
         # adds to a variance.
         means = generator.uniform(-20, 20, (*ids.shape, 1))
         scales = generator.uniform(5, 20, (*ids.shape, 1))
-        states = (means + scales * (shared + difference * own)).astype(np.float32)
+        states = (means + scales * (shared + difference * of_tokens)).astype(np.float32)
         [result] = _run(session, ids, np.ones_like(ids), states)
         drawn.append(states.reshape(-1, hidden_size))
         returned.append(result.reshape(-1, hidden_size))
-    return _are_normed(
-        np.concatenate(drawn).astype(np.float64), np.concatenate(returned).astype(np.float64)
-    )
+    all_states = np.concatenate(drawn).astype(np.float64)
+    all_vectors = np.concatenate(returned).astype(np.float64)
+    return _are_normed(all_states, all_vectors)
 
 
 def _after(model: ModelProto, last: str, hidden_size: int) -> ModelProto:
-    """Return the graph after the last layer, with the hidden states as an input; without the
-    weights before it.
+    """Return the graph after the last layer, with its states as an input.
+
+    It is without the weights before it.
     """
     after = ModelProto(
         ir_version=model.ir_version, opset_import=model.opset_import, functions=model.functions
@@ -485,21 +524,23 @@ def _after(model: ModelProto, last: str, hidden_size: int) -> ModelProto:
     graph.name = model.graph.name
     graph.node.extend(model.graph.node)
     for node in graph.node:
-        node.input[:] = [_STATES if name == last else name for name in node.input]
+        _replace(node.input, {last: _STATES})
     graph.input.extend(model.graph.input)
     graph.input.append(
         make_tensor_value_info(_STATES, TensorProto.FLOAT, ["batch", "tokens", hidden_size])
     )
     graph.output.extend(model.graph.output)
     _prune(graph)
-    read = {name for node in graph.node for name in _inputs(node)}
+    read = _all_inputs(graph)
     graph.initializer.extend(tensor for tensor in model.graph.initializer if tensor.name in read)
     return after
 
 
 def _are_normed(states: NDArray[np.float64], vectors: NDArray[np.float64]) -> bool:
-    """Return whether vectors are states, (tokens, hidden), or their LayerNorm or RMSNorm with a
-    weight and a bias.
+    """Return whether vectors are states, or a norm of theirs.
+
+    States and vectors are (tokens, hidden); the norm is LayerNorm or RMSNorm with a weight and a
+    bias.
     """
     if not np.isfinite(vectors).all():
         return False
@@ -517,7 +558,10 @@ def _are_normed(states: NDArray[np.float64], vectors: NDArray[np.float64]) -> bo
 
 
 def _session(model: ModelProto, outputs: list[str]) -> Any:
-    """Return a session without optimisation, since a fusion could remove the requested values."""
+    """Return a session without optimisation.
+
+    A fusion could remove the requested values.
+    """
     asked = ModelProto()
     asked.CopyFrom(model)
     known = {value.name for value in asked.graph.output}
@@ -549,9 +593,8 @@ def _run(
         _STATES: states,
     }
     running, outputs = session
-    return list(
-        running.run(outputs, {node.name: values[node.name] for node in running.get_inputs()})
-    )
+    feed = {node.name: values[node.name] for node in running.get_inputs()}
+    return list(running.run(outputs, feed))
 
 
 def run_vectors(session: Any, ids: list[int]) -> NDArray[np.float32]:
@@ -561,8 +604,9 @@ def run_vectors(session: Any, ids: list[int]) -> NDArray[np.float32]:
 
 
 def check_length(session: Any, ids: list[int]) -> None:
-    """Raise an ExportError if a graph fails on a long text, as one whose exporter has fixed the
-    length.
+    """Raise an ExportError if a graph fails on a long text.
+
+    One whose exporter has fixed the length does.
     """
     try:
         run_vectors(session, ids[:_LONG])
@@ -574,7 +618,10 @@ def check_length(session: Any, ids: list[int]) -> None:
 
 
 def check_independent(session: Any, ids: list[int]) -> None:
-    """Raise an ExportError if the vectors of a text depend on another text in its batch."""
+    """Raise an ExportError if a text's vectors depend on its batch.
+
+    They may not depend on another text in it.
+    """
     both = np.array([ids, ids[::-1]])
     beside_other = _run(session, both, np.ones_like(both))[0][0]
     if _differ(run_vectors(session, ids), beside_other):
@@ -589,17 +636,20 @@ def padding_changes(session: Any, ids: list[int], pad_id: int) -> bool:
     """Return whether padding changes the vectors of the real tokens."""
     padded = np.array([[*ids, *[pad_id] * 7]])
     mask = (np.arange(padded.shape[1]) < len(ids)).astype(np.int64)[None]
-    return _differ(run_vectors(session, ids), _run(session, padded, mask)[0][0, : len(ids)])
+    without_padding = run_vectors(session, ids)
+    with_padding = _run(session, padded, mask)[0][0, : len(ids)]
+    return _differ(without_padding, with_padding)
 
 
-def _differ(vectors: NDArray[Any], others: NDArray[Any]) -> bool:
+def _differ(first: NDArray[Any], second: NDArray[Any]) -> bool:
     """Return whether vectors of the same tokens differ by more than rounding."""
-    return bool(np.abs(vectors - others).max() > _ROUNDING * np.abs(vectors).max())
+    return bool(np.abs(first - second).max() > _ROUNDING * np.abs(first).max())
 
 
 def _end(graph: Any, start: str) -> list[NodeProto]:
     """Return the nodes after the last layer that depend on its hidden state."""
-    reached, nodes = {start}, []
+    reached = {start}
+    nodes = []
     for node in graph.node:
         if _layer(node) is None and reached & _inputs(node):
             reached.update(node.output)
@@ -608,40 +658,47 @@ def _end(graph: Any, start: str) -> list[NodeProto]:
 
 
 def _lead_to_end(model: ModelProto, graph: PublishedGraph, num_layers: int) -> str:
-    """Let the nodes after the last layer follow another layer, and return the value of its
-    vectors.
+    """Let the nodes after the last layer follow another layer.
+
+    Return the value of its vectors.
     """
-    chosen, last = graph.hidden_states[num_layers], graph.hidden_states[-1]
+    chosen = graph.hidden_states[num_layers]
+    last = graph.hidden_states[-1]
     if graph.vectors == last:
         return chosen
     for node in _end(model.graph, last):
-        node.input[:] = [chosen if name == last else name for name in node.input]
+        _replace(node.input, {last: chosen})
     return graph.vectors
 
 
 def _repeat_end(model: ModelProto, graph: PublishedGraph, num_layers: int) -> str:
-    """Repeat the nodes after the last layer for another layer, and return the value of its
-    vectors.
+    """Repeat the nodes after the last layer for another layer.
+
+    Return the value of its vectors.
     """
     last = graph.hidden_states[-1]
     nodes = _end(model.graph, last)
-    copies = {output: f"{output}_again" for node in nodes for output in node.output} | {
-        last: graph.hidden_states[num_layers]
-    }
+    new_names = {}
+    for node in nodes:
+        for output in node.output:
+            new_names[output] = f"{output}_again"
+    new_names[last] = graph.hidden_states[num_layers]
     for node in nodes:
         copy = model.graph.node.add()
         copy.CopyFrom(node)
-        copy.name = node.name and f"{node.name}_again"  # many nodes may have none
-        copy.input[:] = [copies.get(name, name) for name in node.input]
-        copy.output[:] = [copies[name] for name in node.output]
-    return copies[graph.vectors]
+        if node.name:  # many nodes may have none
+            copy.name = f"{node.name}_again"
+        _replace(copy.input, new_names)
+        _replace(copy.output, new_names)
+    return new_names[graph.vectors]
 
 
 def _prune(graph: Any) -> None:
     """Remove everything that the output does not depend on."""
-    needed, nodes = {value.name for value in graph.output}, []
+    needed = {value.name for value in graph.output}
+    nodes = []
     for node in reversed(graph.node):
-        if needed & {*node.output}:
+        if needed.intersection(node.output):
             needed |= _inputs(node)
             nodes.append(node)
     tensors = [tensor for tensor in graph.initializer if tensor.name in needed]
