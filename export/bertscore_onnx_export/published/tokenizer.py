@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,9 @@ _UNSTATED_LENGTH = 1_000_000
 """Longer maximums count as none (transformers writes 1e30)."""
 
 _FRAMED = ("RemBertTokenizer", "RemBertTokenizerFast")
-"""Classes that put [CLS] and [SEP] around a text even if tokenizer.json does not, as transformers 5
-writes it.
+"""Classes that put [CLS] and [SEP] around a text.
+
+They do even if tokenizer.json does not, as transformers 5 writes it.
 """
 
 
@@ -69,10 +71,9 @@ def read_tokenizer(folder: Path, config: PublishedConfig) -> PublishedTokenizer:
             "download it again."
         ) from error
     tokenizer = file.tokenizer
-    roles = {
-        role: _id_of(tokenizer, settings.get(f"{role}_token"))
-        for role in ("cls", "sep", "pad", "eos", "unk")
-    }
+    roles = {}
+    for role in ("cls", "sep", "pad", "eos", "unk"):
+        roles[role] = _id_of(tokenizer, settings.get(f"{role}_token"))
     if all(index is None for index in roles.values()):
         raise ExportError(
             f"{folder} does not say which tokens are special. Copy tokenizer_config.json or "
@@ -80,15 +81,17 @@ def read_tokenizer(folder: Path, config: PublishedConfig) -> PublishedTokenizer:
         )
     if settings.get("tokenizer_class") in _FRAMED and not tokenizer.encode("").ids:
         _frame(tokenizer, settings, roles)
-    lengths = [
-        length
-        for length in (settings.get("model_max_length"), config.max_tokens)
-        if isinstance(length, int | float) and 1 <= length < _UNSTATED_LENGTH
-    ]
+    lengths = []
+    for length in (settings.get("model_max_length"), config.max_tokens):
+        if isinstance(length, int | float) and 1 <= length < _UNSTATED_LENGTH:
+            lengths.append(length)
     max_length = int(min(lengths)) if lengths else None
-    pad = roles["pad"] if roles["pad"] is not None else config.pad_token_id or 0
+    pad = roles["pad"]
+    if pad is None:
+        pad = config.pad_token_id or 0
     empty = list(tokenizer.encode("").ids) or [pad]
-    zero = sorted({index for role in ("cls", "sep") if (index := roles[role]) is not None})
+    framing = {roles["cls"], roles["sep"]}
+    zero = sorted(index for index in framing if index is not None)
     content = tokenizer.to_str(pretty=True)
     if max_length is not None:
         tokenizer.enable_truncation(max_length)
@@ -100,9 +103,14 @@ def read_tokenizer(folder: Path, config: PublishedConfig) -> PublishedTokenizer:
 
 
 def _check_ids(tokenizer: PublishedTokenizer, vocab_size: int, folder: Path) -> None:
-    """Raise an ExportError if special tokens or ordinary texts have ids that the model lacks."""
-    of_texts = [index for pair in GOLDEN_PAIRS for text in pair for index in tokenizer.ids(text)]
-    largest = max([tokenizer.pad_id, *tokenizer.zero_weight_ids, *tokenizer.empty_ids, *of_texts])
+    """Raise an ExportError if the model lacks ids of the tokenizer.
+
+    They are those of special tokens or ordinary texts.
+    """
+    ids = [tokenizer.pad_id, *tokenizer.zero_weight_ids, *tokenizer.empty_ids]
+    for text in chain(*GOLDEN_PAIRS):
+        ids += tokenizer.ids(text)
+    largest = max(ids)
     if largest >= vocab_size:
         raise ExportError(
             f"The tokenizer of {folder} gives the id {largest}, and by config.json the model has "
@@ -125,6 +133,9 @@ def _id_of(tokenizer: Tokenizer, token: Any) -> int | None:
 
 
 def _name_of(token: Any) -> str | None:
-    """Return the text of a special token in the settings, where it may have further fields."""
+    """Return the text of a special token in the settings.
+
+    There it may have further fields.
+    """
     name = token.get("content") if isinstance(token, dict) else token
     return name if isinstance(name, str) else None
