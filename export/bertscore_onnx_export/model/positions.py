@@ -1,60 +1,59 @@
-"""How a model counts positions, and how many tokens it takes, by the type in its configuration.
+"""How a model counts positions, and how many tokens it takes.
 
-Without PyTorch, for published graphs.
+Both follow from the type in its configuration, without PyTorch, for published graphs.
 """
 
 from typing import Any
 
 _AFTER_PADDING = frozenset(
     {
-        *(
-            "camembert",
-            "data2vec-text",
-            "ibert",
-            "longformer",
-            "luke",
-            "markuplm",
-            "mpnet",
-            "roberta",
-        ),
-        *("roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "xmod"),
+        "camembert",
+        "data2vec-text",
+        "ibert",
+        "longformer",
+        "luke",
+        "markuplm",
+        "mpnet",
+        "roberta",
+        "roberta-prelayernorm",
+        "xlm-roberta",
+        "xlm-roberta-xl",
+        "xmod",
     }
 )
 """Types of models that count positions from the padding id plus one."""
 
 _FROM_ZERO = frozenset(
     {
-        *(
-            "albert",
-            "bert",
-            "bert-generation",
-            "big_bird",
-            "convbert",
-            "deberta",
-            "deberta-v2",
-            "distilbert",
-        ),
-        *(
-            "electra",
-            "ernie",
-            "eurobert",
-            "flaubert",
-            "gemma2",
-            "gemma3_text",
-            "jina_embeddings_v3",
-            "layoutlm",
-        ),
-        *(
-            "llama",
-            "megatron-bert",
-            "mistral",
-            "mobilebert",
-            "modernbert",
-            "nomic_bert",
-            "qwen2",
-            "qwen3",
-        ),
-        *("rembert", "roc_bert", "splinter", "squeezebert", "xlm"),
+        "albert",
+        "bert",
+        "bert-generation",
+        "big_bird",
+        "convbert",
+        "deberta",
+        "deberta-v2",
+        "distilbert",
+        "electra",
+        "ernie",
+        "eurobert",
+        "flaubert",
+        "gemma2",
+        "gemma3_text",
+        "jina_embeddings_v3",
+        "layoutlm",
+        "llama",
+        "megatron-bert",
+        "mistral",
+        "mobilebert",
+        "modernbert",
+        "nomic_bert",
+        "qwen2",
+        "qwen3",
+        "rembert",
+        "roc_bert",
+        "splinter",
+        "squeezebert",
+        "xlm",
     }
 )
 """Types of models that count positions from 0."""
@@ -63,13 +62,15 @@ _SPECIAL_TYPES = frozenset({"ctrl", "flaubert", "gpt2", "openai-gpt", "xlm", "xl
 """Types of models that compute other vectors with token types of 0 than without any."""
 
 _UNBOUNDED = frozenset({"mt5", "prophetnet", "t5", "umt5", "xlm-prophetnet"})
-"""Types with relative positions, or whose tokens past the positions share the last one
-(ProphetNet).
+"""Types without a bound of tokens.
+
+They have relative positions, or tokens past the positions share the last one (ProphetNet).
 """
 
 _ABSOLUTE_TOO = frozenset({"deberta", "deberta-v2"})
-"""Types with relative positions, and absolute ones beside them if `position_biased_input` is
-set.
+"""Types with relative positions, which may have absolute ones too.
+
+They have these if `position_biased_input` is set.
 """
 
 
@@ -79,30 +80,31 @@ def max_positions(config: Any) -> int | None:
     None for no bound.
     """
     name = config.model_type if isinstance(config.model_type, str) else ""
-    if name in _UNBOUNDED or (
-        name in _ABSOLUTE_TOO and not getattr(config, "position_biased_input", True)
-    ):
+    if name in _UNBOUNDED:
         return None
-    positions = getattr(
-        config,
-        "max_encoder_position_embeddings" if name == "led" else "max_position_embeddings",
-        None,
-    )
+    if name in _ABSOLUTE_TOO and not getattr(config, "position_biased_input", True):
+        return None
+    setting = "max_encoder_position_embeddings" if name == "led" else "max_position_embeddings"
+    positions = getattr(config, setting, None)
     if type(positions) is not int or positions <= 0:  # -1 in XLNet
         return None
-    return after_padding(config) if name in _AFTER_PADDING else positions
+    if name in _AFTER_PADDING:
+        return after_padding(config)
+    return positions
 
 
 def after_padding(config: Any) -> int:
-    """Return the number of positions for a model that counts them from the padding id plus one, as
-    RoBERTa does.
+    """Return the number of positions that follow the padding id.
+
+    It is for a model that counts them from that id plus one, as RoBERTa does.
     """
     return int(config.max_position_embeddings) - _padding(config) - 1
 
 
 def counts_after(config: Any) -> int | None:
-    """Return the padding id that a model counts positions from, which padding itself keeps; None if
-    it counts from 0.
+    """Return the padding id that a model counts positions from.
+
+    Padding itself keeps that position. None if the model counts from 0.
 
     Raises a LookupError for a type whose way of counting is not known.
     """
@@ -114,13 +116,15 @@ def counts_after(config: Any) -> int | None:
 
 
 def ignores_type_zero(config: Any) -> bool:
-    """Return whether token types of 0 give the vectors that a model computes without token
-    types.
+    """Return whether token types of 0 leave the vectors of a model unchanged.
+
+    They are then those that it computes without token types.
     """
     return config.model_type not in _SPECIAL_TYPES
 
 
 def _padding(config: Any) -> int:
     padding = getattr(config, "pad_token_id", None)
-    # in MPNet it is fixed
-    return padding if type(padding) is int and config.model_type != "mpnet" else 1
+    if config.model_type == "mpnet" or type(padding) is not int:  # MPNet's is fixed
+        return 1
+    return padding
