@@ -1,5 +1,6 @@
-"""The conversion of each slow tokenizer of transformers: one table, and a function for each
-kind.
+"""The conversion of each slow tokenizer of transformers.
+
+There is one table, and a function for each kind.
 """
 
 import itertools
@@ -29,13 +30,15 @@ from bertscore_onnx.text.spec import SentencePieceSpec
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """A converted tokenizer without its special tokens, which the tokenizer spec handles alike for
-    all kinds.
+    """A converted tokenizer without its special tokens.
+
+    The tokenizer spec handles these alike for all kinds.
     """
 
     tokenizer: Tokenizer
-    """The content of `tokenizer.slow.json`: it maps a prepared segment to ids, or (SentencePiece)
-    only names them.
+    """The content of `tokenizer.slow.json`.
+
+    It maps a prepared segment to ids, or (SentencePiece) only names them.
     """
 
     pre_tokenizers: list[Normalizer] = field(default_factory=list)
@@ -51,8 +54,9 @@ class Converted:
     """The content of `spiece.model`."""
 
     vocab_size: int | None = None
-    """The number of ids of the model, if `tokenizer.slow.json` has more, which then count as
-    unknown.
+    """The number of ids of the model, if `tokenizer.slow.json` has more.
+
+    The others then count as unknown.
     """
 
 
@@ -61,20 +65,23 @@ SlowConversion = Callable[[PreTrainedTokenizer], Converted]
 
 
 def without_holes(vocab: Mapping[str, int]) -> dict[str, int]:
-    """Name the ids that a vocabulary skips, which the `tokenizers` package requires; no word begins
-    with a space.
+    """Name the ids that a vocabulary skips.
+
+    The `tokenizers` package requires it; no word begins with a space.
     """
     taken = set(vocab.values())
-    return {
-        f" {index}": index for index in range(max(taken, default=0)) if index not in taken
-    } | dict(vocab)
+    whole = {}
+    for index in range(max(taken, default=0)):
+        if index not in taken:
+            whole[f" {index}"] = index
+    return whole | dict(vocab)
 
 
 # Plain bytes: ByT5.
 
 
 def byt5(slow: PreTrainedTokenizer) -> Converted:
-    """Give each byte of the UTF-8 its own id, by a byte-level BPE without merges."""
+    """Give each byte of the UTF-8 its own id, by a BPE without merges."""
     vocab = {written: byte + slow.offset for byte, written in BYTE_CHARACTERS.items()}
     tokenizer = Tokenizer(models.BPE(without_holes(vocab), []))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
@@ -89,19 +96,23 @@ def byte_bpe(slow: PreTrainedTokenizer) -> Converted:
 
     BPE's own option adds it after special tokens too.
     """
-    merges = [
-        pair for pair in sorted(slow.bpe_ranks, key=slow.bpe_ranks.__getitem__) if len(pair) == 2
-    ]
-    tokenizer = Tokenizer(
-        models.BPE(without_holes(slow.encoder), merges, unk_token=str(slow.unk_token))
-    )
+    vocab = without_holes(slow.encoder)
+    model = models.BPE(vocab, _merges(slow), unk_token=str(slow.unk_token))
+    tokenizer = Tokenizer(model)
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    prefix = takes_prefix_space(slow) or slow.add_prefix_space
-    return Converted(tokenizer, normalizers=[PrefixSpace()] if prefix else [])
+    if takes_prefix_space(slow) or slow.add_prefix_space:
+        return Converted(tokenizer, normalizers=[PrefixSpace()])
+    return Converted(tokenizer)
+
+
+def _merges(slow: PreTrainedTokenizer) -> list[tuple[str, str]]:
+    """Return the pairs that a BPE merges, the first ones first."""
+    pairs = sorted(slow.bpe_ranks, key=slow.bpe_ranks.__getitem__)
+    return [pair for pair in pairs if len(pair) == 2]
 
 
 def takes_prefix_space(tokenizer: PreTrainedTokenizerBase) -> bool:
-    """Return whether bert-score requests a space before the first word from this tokenizer."""
+    """Return whether bert-score requests a space before the first word."""
     names = {ancestor.__name__ for ancestor in type(tokenizer).__mro__}
     return not (tokenizer.is_fast or names.isdisjoint({"GPT2Tokenizer", "RobertaTokenizer"}))
 
@@ -118,7 +129,10 @@ def sentencepiece(slow: PreTrainedTokenizer) -> Converted:
 
 
 def cleaned_sentencepiece(slow: PreTrainedTokenizer) -> Converted:
-    """Convert ALBERT and XLNet, which clean texts first and split commas from numbers."""
+    """Convert ALBERT and XLNet.
+
+    They clean texts first and split commas from numbers.
+    """
     cleaning = CleanQuotes(
         collapse_space=slow.remove_space,
         strip_accents=not slow.keep_accents,
@@ -134,7 +148,10 @@ def deberta_sentencepiece(slow: PreTrainedTokenizer) -> Converted:
 
 
 def t5_sentencepiece(slow: PreTrainedTokenizer) -> Converted:
-    """Convert T5 and mT5 in the way that transformers calls legacy, which is its default."""
+    """Convert T5 and mT5 in the way that transformers calls legacy.
+
+    It is the default there.
+    """
     if not slow.legacy:
         raise ExportError(
             "T5 tokenizers with `legacy=False` are not reproduced in the slow mode. Export with "
@@ -151,31 +168,34 @@ def _from_library(
     split_number_comma: bool = False,
     split_punctuation: bool = False,
 ) -> Converted:
-    ids = slow.convert_tokens_to_ids(
-        [processor.id_to_piece(piece) for piece in range(processor.get_piece_size())]
-    )
+    pieces = [processor.id_to_piece(piece) for piece in range(processor.get_piece_size())]
+    ids = slow.convert_tokens_to_ids(pieces)
     vocab: dict[str, int] = {}
     for index in range(max(ids) + 1):
         vocab.setdefault(slow.convert_ids_to_tokens(index), index)
+    spec = SentencePieceSpec(
+        id_runs=_runs(ids),
+        split_number_comma=split_number_comma,
+        split_punctuation=split_punctuation,
+    )
     return Converted(
         Tokenizer(models.WordLevel(without_holes(vocab), str(slow.unk_token))),
         list(pre_tokenizers),
-        sentencepiece=SentencePieceSpec(
-            id_runs=_runs(ids),
-            split_number_comma=split_number_comma,
-            split_punctuation=split_punctuation,
-        ),
+        sentencepiece=spec,
         sentencepiece_model=processor.serialized_model_proto(),
     )
 
 
 def _runs(ids: list[int]) -> list[tuple[int, int]]:
-    """Return the index and the id of the first piece of each run of consecutive ids."""
-    return [(0, ids[0])] + [
-        (index, second)
-        for index, (first, second) in enumerate(pairwise(ids), 1)
-        if second != first + 1
-    ]
+    """Return the index and the first id of each run of consecutive ids.
+
+    The index is that of the first piece.
+    """
+    runs = [(0, ids[0])]
+    for index, (first, second) in enumerate(pairwise(ids), 1):
+        if second != first + 1:
+            runs.append((index, second))
+    return runs
 
 
 # BPE within words, with the last piece of a word marked: BERTweet, small BlenderBot, XLM and
@@ -196,13 +216,19 @@ def bertweet(slow: PreTrainedTokenizer) -> Converted:
 
 
 def blenderbot_small(slow: PreTrainedTokenizer) -> Converted:
-    """Convert the small BlenderBot, which splits at white space, marks and apostrophes."""
+    """Convert the small BlenderBot.
+
+    It splits at white space, marks and apostrophes.
+    """
     tokenizer, vocab_size = _word_bpe(slow, _with_continuation)
     return Converted(tokenizer, [SeparateDialogue()], vocab_size=vocab_size)
 
 
 def xlm(slow: PreTrainedTokenizer) -> Converted:
-    """Convert XLM, which splits a text without a language as Moses splits English."""
+    """Convert XLM.
+
+    It splits a text without a language as Moses splits English.
+    """
     tokenizer, vocab_size = _word_bpe(slow, str)
     moses = Moses(lowercase_and_strip_accents=slow.do_lowercase_and_remove_accent)
     return Converted(tokenizer, [moses], vocab_size=vocab_size)
@@ -216,26 +242,28 @@ def flaubert(slow: PreTrainedTokenizer) -> Converted:
 
 
 def _with_continuation(symbol: str) -> str:
-    """Return the name of a symbol in a vocabulary that marks all pieces of a word but the last."""
+    """Return the name of a symbol in a vocabulary.
+
+    The vocabulary marks all pieces of a word but the last.
+    """
     return symbol.removesuffix(_END) if symbol.endswith(_END) else symbol + "@@"
 
 
 def _word_bpe(slow: PreTrainedTokenizer, name_of: Callable[[str], str]) -> tuple[Tokenizer, int]:
-    """Return the BPE and the size of its vocabulary, which may lack some of the symbols."""
-    merges = [
-        pair for pair in sorted(slow.bpe_ranks, key=slow.bpe_ranks.__getitem__) if len(pair) == 2
-    ]
-    symbols = dict.fromkeys(
-        symbol for first, second in merges for symbol in (first, second, first + second)
-    )
-    characters = sorted({character for name in slow.encoder for character in name})
-    symbols |= dict.fromkeys(
-        symbol for character in characters for symbol in (character, character + _END)
-    )
+    """Return the BPE and the size of its vocabulary.
+
+    The vocabulary may lack some of the symbols.
+    """
+    merges = _merges(slow)
+    symbols = []
+    for first, second in merges:
+        symbols += [first, second, first + second]
+    for character in sorted(set().union(*slow.encoder)):
+        symbols += [character, character + _END]
     vocab_size = max(slow.encoder.values()) + 1
     vocab = {str(slow.unk_token): slow.convert_tokens_to_ids(slow.unk_token)}
     unlisted = itertools.count(vocab_size)
-    for symbol in symbols:
+    for symbol in dict.fromkeys(symbols):
         listed = slow.encoder.get(name_of(symbol))
         vocab[symbol] = next(unlisted) if listed is None else listed
     if len(set(vocab.values())) < len(vocab):
@@ -243,11 +271,9 @@ def _word_bpe(slow: PreTrainedTokenizer, name_of: Callable[[str], str]) -> tuple
             "Two pieces of the vocabulary have the same id; it cannot be reproduced in the slow "
             "mode."
         )
-    tokenizer = Tokenizer(
-        models.BPE(
-            without_holes(vocab), merges, unk_token=str(slow.unk_token), end_of_word_suffix=_END
-        )
-    )
+    unknown = str(slow.unk_token)
+    model = models.BPE(without_holes(vocab), merges, unk_token=unknown, end_of_word_suffix=_END)
+    tokenizer = Tokenizer(model)
     tokenizer.pre_tokenizer = pre_tokenizers.CharDelimiterSplit(" ")
     return tokenizer, vocab_size
 
@@ -261,7 +287,8 @@ def wordpiece(slow: PreTrainedTokenizer) -> Converted:
     The basic tokenizer before it becomes a pre-tokenizer.
     """
     pieces = slow.wordpiece_tokenizer
-    vocab, longest = without_holes(slow.vocab), pieces.max_input_chars_per_word
+    vocab = without_holes(slow.vocab)
+    longest = pieces.max_input_chars_per_word
     tokenizer = Tokenizer(
         models.WordPiece(vocab, unk_token=pieces.unk_token, max_input_chars_per_word=longest)
     )
@@ -269,25 +296,27 @@ def wordpiece(slow: PreTrainedTokenizer) -> Converted:
     if not slow.do_basic_tokenize:
         return Converted(tokenizer)
     basic = slow.basic_tokenizer
-    accents = basic.strip_accents is not False if basic.do_lower_case else bool(basic.strip_accents)
+    # Lowercasing strips accents too, unless the settings say otherwise.
+    accents = bool(basic.strip_accents)
+    if basic.do_lower_case:
+        accents = basic.strip_accents is not False
     basic_tokenize = BasicTokenize(
         lowercase=basic.do_lower_case,
         strip_accents=accents,
         split_chinese=basic.tokenize_chinese_chars,
         never_split=sorted({*slow.all_special_tokens, *basic.never_split}, key=str),
     )
-    unknown = sorted({*basic.never_split} - slow.vocab.keys(), key=str)
-    if too_long := [
-        word for word in basic.never_split if word in slow.vocab and len(word) > longest
-    ]:
-        raise ExportError(
-            f"A word of `never_split`, {too_long[0][:20]!r}…, has more than the {longest} "
-            "characters that WordPiece accepts. Remove it from tokenizer_config.json, or export "
-            "with `--tokenizer-mode fast`."
-        )
-    return Converted(
-        tokenizer, [basic_tokenize, *([UnknownWords(unknown, pieces.unk_token)] if unknown else [])]
-    )
+    unknown = sorted(set(basic.never_split) - slow.vocab.keys(), key=str)
+    for word in basic.never_split:
+        if word in slow.vocab and len(word) > longest:
+            raise ExportError(
+                f"A word of `never_split`, {word[:20]!r}…, has more than the {longest} "
+                "characters that WordPiece accepts. Remove it from tokenizer_config.json, or "
+                "export with `--tokenizer-mode fast`."
+            )
+    if not unknown:
+        return Converted(tokenizer, [basic_tokenize])
+    return Converted(tokenizer, [basic_tokenize, UnknownWords(unknown, pieces.unk_token)])
 
 
 CONVERSIONS: Mapping[str, SlowConversion] = {
@@ -326,13 +355,14 @@ CONVERSIONS: Mapping[str, SlowConversion] = {
     "XLMTokenizer": xlm,
     "XLNetTokenizer": cleaned_sentencepiece,
 }
-"""By the class of the slow tokenizer, which is more specific than a model's type: BERTweet has the
-type `roberta`.
+"""By the class of the slow tokenizer.
+
+It is more specific than a model's type: BERTweet has the type `roberta`.
 """
 
 
 def convert(slow: PreTrainedTokenizer) -> Converted:
-    """Convert a slow tokenizer by the row of its class, or of the nearest base class."""
+    """Convert a slow tokenizer by its class, or by the nearest base class."""
     for ancestor in type(slow).__mro__:
         if ancestor.__name__ in CONVERSIONS:
             return _convert(slow, CONVERSIONS[ancestor.__name__])
