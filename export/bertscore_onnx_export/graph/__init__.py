@@ -1,1 +1,4 @@
-"""Writes the ONNX graph of a model, its scoring graph, and versions in reduced precision."""
+"""Writes the ONNX graph of a model.
+
+Writes its scoring graph too, and versions in reduced precision.
+"""

@@ -1,8 +1,6 @@
-"""Writes the matching graph of the runtime, which matches vectors where they lie.
+"""Writes the matching graph of the runtime.
 
-It has no weights and fits every model, so that the runtime holds it as a file, which `python -m
-bertscore_onnx_export.graph.matching bertscore_onnx/matching/greedy.onnx` writes. The equations are
-those of `matching.greedy`: Zhang et al., ICLR 2020, section 3.
+It matches vectors where they lie.
 """
 
 import sys
@@ -16,17 +14,21 @@ from bertscore_onnx_export.graph.exporters import OPSET
 from bertscore_onnx_export.graph.nodes import Nodes
 
 _SIDES = ("candidate", "reference")
-_FLOAT, _INT64 = TensorProto.FLOAT, TensorProto.INT64
+_FLOAT = TensorProto.FLOAT
+_INT64 = TensorProto.INT64
 _IR_VERSION = 8
 _BELOW_SIMILARITY = -2.0  # times a weight of 0 it is 0
 
 
 def matching_graph() -> ModelProto:
-    """Return the graph: from vectors, and the place, the length and the token weights of each text,
-    to P and R.
+    """Return the graph from vectors to P and R.
+
+    It also takes the place, the length and the token weights of each text.
     """
     op = Nodes("")
-    inputs, vectors, is_token = [], [], []
+    inputs = []
+    vectors = []
+    is_token = []
     for side in _SIDES:
         inputs += [
             make_tensor_value_info(f"{side}_vectors", _FLOAT, [f"{side}_rows", "hidden"]),

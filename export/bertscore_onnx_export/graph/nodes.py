@@ -39,10 +39,8 @@ class Nodes:
             *inputs: str | ArrayLike, name: str = "", outputs: int = 1, **attributes: Any
         ) -> Any:
             names = [self._name(value) for value in inputs]
-            values = [
-                name or f"{self.prefix}{operator}_{len(self.nodes)}_{index}"
-                for index in range(outputs)
-            ]
+            prefix = f"{self.prefix}{operator}_{len(self.nodes)}"
+            values = [name or f"{prefix}_{index}" for index in range(outputs)]
             self.nodes.append(make_node(operator, names, values, **attributes))
             return values[0] if outputs == 1 else values
 
@@ -52,39 +50,45 @@ class Nodes:
         if isinstance(value, str):
             return value
         array = np.asarray(value)
-        array = array.astype(np.int64 if array.dtype.kind in "iu" else np.float32)
+        kind = np.int64 if array.dtype.kind in "iu" else np.float32
+        array = array.astype(kind)
         name = f"{self.prefix}constant_{len(self.constants)}"
         self.constants.append(from_array(array, name))
         return name
 
 
 def take_axes_as_inputs(model: Any) -> None:
-    """Give reductions their axes as an input, which is what they are from opset 18 on, instead of
-    an attribute.
+    """Give reductions their axes as an input, instead of an attribute.
+
+    An input is what the axes are from opset 18 on.
     """
     if max(opset.version for opset in model.opset_import if opset.domain in ("", "ai.onnx")) < 18:
         return
     pending = [model.graph]
     for graph in pending:
         for node in graph.node:
-            pending += [attribute.g for attribute in node.attribute if attribute.HasField("g")]
-            axes = next(
-                (attribute for attribute in node.attribute if attribute.name == "axes"), None
-            )
-            if node.op_type.startswith("Reduce") and axes is not None:
-                node.input.append(f"{node.output[0]}_axes")
-                model.graph.initializer.append(from_array(np.array(axes.ints), node.input[1]))
-                node.attribute.remove(axes)
+            for attribute in list(node.attribute):
+                if attribute.HasField("g"):
+                    pending.append(attribute.g)
+                if attribute.name == "axes" and node.op_type.startswith("Reduce"):
+                    name = f"{node.output[0]}_axes"
+                    node.input.append(name)
+                    model.graph.initializer.append(from_array(np.array(attribute.ints), name))
+                    node.attribute.remove(attribute)
 
 
 def load_graph(folder: Path) -> Any:
-    """Return the graph in a folder, an `onnx.ModelProto`, with all its weights in memory."""
+    """Return the graph in a folder, an `onnx.ModelProto`.
+
+    All its weights are in memory.
+    """
     return onnx.load(folder / GRAPH_FILE)
 
 
 def replace_graph(model: Any, folder: Path) -> None:
-    """Replace the graph in a folder, keeping weights in a file of their own if they were; allow
-    contrib operators.
+    """Replace the graph in a folder, and allow contrib operators.
+
+    Weights stay in a file of their own if they were in one.
     """
     take_axes_as_inputs(model)
     if all(opset.domain != CONTRIB for opset in model.opset_import):
@@ -97,7 +101,8 @@ def replace_graph(model: Any, folder: Path) -> None:
 
 def write_apart(model: Any, folder: Path) -> None:
     """Replace the graph in a folder, with the weights in a file of their own."""
-    data, graph = folder / DATA_FILE, folder / GRAPH_FILE
+    data = folder / DATA_FILE
+    graph = folder / GRAPH_FILE
     data.unlink(missing_ok=True)  # onnx would append to it
     graph.unlink()  # its weights are in memory, and need not be on the disk twice
     onnx.save(model, graph, save_as_external_data=True, location=DATA_FILE)
