@@ -1,8 +1,10 @@
-"""Writes the scoring graph: token ids of pairs in, their P, R and F out, for any runtime of ONNX.
+"""Writes the scoring graph, for any runtime of ONNX.
 
-It contains the encoder's graph, which receives both sides of the pairs as one batch, and shares the
-weight file of `model.onnx`. The matching is as in Zhang et al., ICLR 2020, section 3, and in
-`matching.greedy`.
+Token ids of pairs go in, their P, R and F come out.
+
+The graph contains the encoder's graph, which receives both sides of the pairs as one batch, and
+shares the weight file of `model.onnx`. The matching is as in Zhang et al., ICLR 2020, section 3,
+and in `matching.greedy`.
 """
 
 from dataclasses import dataclass
@@ -27,7 +29,9 @@ from bertscore_onnx_export.graph.output import INPUTS, OUTPUT
 
 _INPUT_IDS, _ATTENTION_MASK = INPUTS
 _SIDES = ("candidate", "reference")
-_BOOL, _FLOAT, _INT64 = TensorProto.BOOL, TensorProto.FLOAT, TensorProto.INT64
+_BOOL = TensorProto.BOOL
+_FLOAT = TensorProto.FLOAT
+_INT64 = TensorProto.INT64
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,8 @@ def write_scoring_graph(
         write_apart(load_graph(folder), folder)
     model = onnx.load(folder / GRAPH_FILE, load_external_data=False)
     all_layers = layers is not None
-    texts, matched = Nodes("texts/"), Nodes("matched/")
+    texts = Nodes("texts/")
+    matched = Nodes("matched/")
     tokens = _join_sides(texts, vocabulary)
     if padding:
         encoder = Nodes("")
@@ -64,29 +69,27 @@ def write_scoring_graph(
     _match(matched, tokens, all_layers=all_layers)
     weights = np.ones(vocabulary.size, dtype=np.float32)
     weights[vocabulary.zero_weight_ids] = 0
+    nodes = [*texts.nodes, *encoder.nodes, *matched.nodes]
     constants = [*model.graph.initializer, *texts.constants, *encoder.constants, *matched.constants]
-    inputs = [
-        make_tensor_value_info(name, _INT64, ["pairs", f"{name.partition('_')[0]}_tokens"])
-        for name in SCORING_INPUTS
-    ]
+    # The weights of the vocabulary are a default, which the caller may replace.
+    constants.append(from_array(weights, WEIGHTS_INPUT))
+    inputs = []
+    for name in SCORING_INPUTS:
+        side = name.partition("_")[0]
+        inputs.append(make_tensor_value_info(name, _INT64, ["pairs", f"{side}_tokens"]))
+    inputs.append(make_tensor_value_info(WEIGHTS_INPUT, _FLOAT, weights.shape))
     scores = ["pairs"] if layers is None else [layers, "pairs"]
-    model.graph.CopyFrom(
-        make_graph(
-            [*texts.nodes, *encoder.nodes, *matched.nodes],
-            "scoring",
-            [*inputs, make_tensor_value_info(WEIGHTS_INPUT, _FLOAT, weights.shape)],
-            [make_tensor_value_info(name, _FLOAT, scores) for name in SCORING_OUTPUTS],
-            [*constants, from_array(weights, WEIGHTS_INPUT)],
-        )
-    )
+    outputs = [make_tensor_value_info(name, _FLOAT, scores) for name in SCORING_OUTPUTS]
+    model.graph.CopyFrom(make_graph(nodes, "scoring", inputs, outputs, constants))
     take_axes_as_inputs(model)
     onnx.save(model, folder / SCORING_FILE)
 
 
 @dataclass(frozen=True, slots=True)
 class _Tokens:
-    """The names of values about the tokens of both sides, candidates first: (texts, tokens) or
-    (texts,).
+    """The names of values about the tokens of both sides.
+
+    Candidates come first; shapes are (texts, tokens) or (texts,).
     """
 
     num_texts: str
@@ -105,33 +108,34 @@ class _Tokens:
 
 
 def _join_sides(op: Nodes, vocabulary: Vocabulary) -> _Tokens:
-    """Write the nodes that make the encoder's inputs from both sides, padded to the longest
-    text.
+    """Write the nodes that make the encoder's inputs from both sides.
+
+    Texts are padded to the longest.
     """
     shapes = [op.Shape(f"{side}_ids") for side in _SIDES]
     numbers = [op.Slice(shape, [0], [1]) for shape in shapes]
     widths = [op.Slice(shape, [1], [2]) for shape in shapes]
-    width = op.Max(*widths, [1])
-    missing = [
-        op.ConstantOfShape(
-            op.Concat(number, op.Sub(width, own), axis=0), value=from_array(np.zeros(1, np.int64))
-        )
-        for number, own in zip(numbers, widths, strict=True)
-    ]
+    common_width = op.Max(*widths, [1])
+    paddings = []
+    for number, width in zip(numbers, widths, strict=True):
+        shape = op.Concat(number, op.Sub(common_width, width), axis=0)
+        paddings.append(op.ConstantOfShape(shape, value=from_array(np.zeros(1, np.int64))))
 
     def joined(kind: str) -> str:
         # a mask of another shape than its ids must fail, and not be broadcast
-        given = [
-            op.Reshape(f"{side}_{kind}", shape) for side, shape in zip(_SIDES, shapes, strict=True)
-        ]
-        sides = [op.Concat(value, rest, axis=1) for value, rest in zip(given, missing, strict=True)]
+        given = []
+        for side, shape in zip(_SIDES, shapes, strict=True):
+            given.append(op.Reshape(f"{side}_{kind}", shape))
+        sides = [op.Concat(*values, axis=1) for values in zip(given, paddings, strict=True)]
         return op.Concat(*sides, axis=0)
 
-    ids, is_token = joined("ids"), op.Cast(joined("mask"), to=_BOOL)
+    ids = joined("ids")
+    is_token = op.Cast(joined("mask"), to=_BOOL)
     num_tokens = op.ReduceSum(op.Cast(is_token, to=_INT64), [1], keepdims=0)
     longest = op.Max(op.ReduceMax(num_tokens, axes=[0], keepdims=1), [1])
     # Callers may pad to any width; the model has no positions beyond its longest text.
-    ids, is_token = (op.Slice(value, [0], longest, [1]) for value in (ids, is_token))
+    ids = op.Slice(ids, [0], longest, [1])
+    is_token = op.Slice(is_token, [0], longest, [1])
     is_known = op.And(op.GreaterOrEqual(ids, 0), op.Less(ids, vocabulary.size))
     ids = op.Where(op.And(is_token, is_known), ids, vocabulary.pad_id, name=_INPUT_IDS)
     mask = op.Cast(is_token, to=_INT64, name=_ATTENTION_MASK)
@@ -156,11 +160,14 @@ def _join_sides(op: Nodes, vocabulary: Vocabulary) -> _Tokens:
 
 
 def _encode_one_by_one(model: ModelProto, *, all_layers: bool) -> Nodes:
-    """Write a loop over the texts that encodes each one without its padding, and then pads its
-    vectors.
+    """Write a loop over the texts that encodes them without padding.
+
+    Then it pads the vectors of each text.
     """
-    op, body = Nodes("loop/"), Nodes("text/")
-    ids, mask = (body.Gather(name, "text", axis=0) for name in INPUTS)  # (tokens,)
+    op = Nodes("loop/")
+    body = Nodes("text/")
+    ids = body.Gather(_INPUT_IDS, "text", axis=0)  # (tokens,)
+    mask = body.Gather(_ATTENTION_MASK, "text", axis=0)
     length = body.Max(body.ReduceSum(mask, [0], keepdims=1), [1])
     renamed = {OUTPUT: f"{body.prefix}{OUTPUT}"}
     for name, value in zip(INPUTS, (ids, mask), strict=True):
@@ -175,9 +182,8 @@ def _encode_one_by_one(model: ModelProto, *, all_layers: bool) -> Nodes:
         body.Slice(shape, [0], [-2]), missing, body.Slice(shape, [-1], [4]), axis=0
     )
     vectors = body.Concat(renamed[OUTPUT], body.ConstantOfShape(missing_shape), axis=-2)
-    vectors = body.Squeeze(
-        vectors, [1 if all_layers else 0]
-    )  # (tokens, hidden), with all layers (layers, tokens, hidden)
+    # (tokens, hidden), with all layers (layers, tokens, hidden)
+    vectors = body.Squeeze(vectors, [1 if all_layers else 0])
     going_on = body.Identity("going_on")
     loop = make_graph(
         body.nodes,
@@ -189,18 +195,19 @@ def _encode_one_by_one(model: ModelProto, *, all_layers: bool) -> Nodes:
         ],
     )
     number = op.Squeeze(op.Slice(op.Shape(_INPUT_IDS), [0], [1]), [0])
-    every = op.Loop(number, op.Cast(1, to=_BOOL), body=loop)
+    encoded = op.Loop(number, op.Cast(1, to=_BOOL), body=loop)
     if all_layers:
-        op.Transpose(every, perm=[1, 0, 2, 3], name=OUTPUT)
+        op.Transpose(encoded, perm=[1, 0, 2, 3], name=OUTPUT)
     else:
-        op.Identity(every, name=OUTPUT)
+        op.Identity(encoded, name=OUTPUT)
     op.constants += body.constants
     return op
 
 
 def _match(op: Nodes, tokens: _Tokens, *, all_layers: bool) -> None:
-    """Write the nodes that make P, R and F from vectors, (texts, tokens, hidden), with a first axis
-    for all layers.
+    """Write the nodes that make P, R and F from vectors.
+
+    Vectors are (texts, tokens, hidden), with a first axis for all layers.
     """
     texts = 1 if all_layers else 0  # the axis
 
@@ -231,10 +238,9 @@ def _match(op: Nodes, tokens: _Tokens, *, all_layers: bool) -> None:
         op.Cast(op.Mul(*sides(tokens.is_scorable)), to=_BOOL),
         op.Less(op.Abs(any_similarity), np.inf),
     )
-    precision, recall = (
-        op.Where(is_scorable, mean, 0.0, name=name)
-        for mean, name in zip(sides(means, texts), SCORING_OUTPUTS[:2], strict=True)
-    )
+    precision_mean, recall_mean = sides(means, texts)
+    precision = op.Where(is_scorable, precision_mean, 0.0, name=SCORING_OUTPUTS[0])
+    recall = op.Where(is_scorable, recall_mean, 0.0, name=SCORING_OUTPUTS[1])
     total = op.Add(precision, recall)
     is_zero = op.Equal(total, 0.0)
     doubled = op.Mul(op.Mul(precision, recall), 2.0)
