@@ -6,7 +6,6 @@ import shutil
 import tempfile
 import warnings
 from collections import defaultdict
-from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -39,16 +38,18 @@ _INLINE_BYTES = 1024
 """Smaller tensors stay in the graph, even if its weights are in a file of their own."""
 
 _ALIGNMENT = 4096
-"""External data starts at multiples of this, as the ONNX specification recommends, so that it can
-be mapped.
+"""External data starts at multiples of this, so that it can be mapped.
+
+The ONNX specification recommends it.
 """
 
 
 def write_graph(
     model: PreTrainedModel, folder: Path, *, all_layers: bool = False, exporter: Exporter = "torch"
 ) -> list[str]:
-    """Export a cut model to `model.onnx` in a folder, and large weights to `model.onnx.data`;
-    return its inputs.
+    """Export a cut model to `model.onnx` in a folder, and return its inputs.
+
+    Large weights go to `model.onnx.data`.
 
     The output is `token_embeddings`, (batch, tokens, hidden), each vector divided by its L2 norm as
     in bert-score (`utils.py:greedy_cos_idf`). With `all_layers`, after `stack_hidden_states`, it
@@ -83,7 +84,8 @@ def write_graph(
 
 
 def _require_space(folder: Path, size: int) -> None:
-    needed, free = size + SPARE, shutil.disk_usage(folder).free
+    needed = size + SPARE
+    free = shutil.disk_usage(folder).free
     if free < needed:
         raise ExportError(
             f"The disk of {folder.parent} has {free / 1e9:.1f} GB left; this export needs "
@@ -92,43 +94,50 @@ def _require_space(folder: Path, size: int) -> None:
 
 
 def _use_products(model: ModelProto) -> None:
-    """Replace Einsum nodes that multiply with a weight, as XLNet's do, by products with a matrix.
+    """Replace Einsum nodes that multiply with a weight by products.
+
+    XLNet has such nodes.
 
     ONNX Runtime packs constant matrices, and then sums in the same order for any number of tokens
     and threads.
     """
-    weights = {tensor.name: [*tensor.dims] for tensor in model.graph.initializer}
+    weights = {tensor.name: list(tensor.dims) for tensor in model.graph.initializer}
     nodes: list[NodeProto] = []
     for node in model.graph.node:
         product = None
         if node.op_type == "Einsum" and len(node.input) == 2 and node.input[1] in weights:
             product = _product(node, weights[node.input[1]])
-        nodes += [node] if product is None else product.nodes
-        model.graph.initializer.extend([] if product is None else product.constants)
+        if product is None:
+            nodes.append(node)
+        else:
+            nodes += product.nodes
+            model.graph.initializer.extend(product.constants)
     del model.graph.node[:]
     model.graph.node.extend(nodes)
 
 
 def _product(node: NodeProto, sizes: list[int]) -> Nodes | None:
-    """Return the product that replaces an Einsum node, such as "ibh,hnd->ibnd"; None for another
-    kind of equation.
+    """Return the product that replaces an Einsum node; None if none does.
+
+    Its equation is such as "ibh,hnd->ibnd"; another kind has no product.
     """
     left, right, result = re.split(r",|->", node.attribute[0].s.decode().replace(" ", ""))
+    # The summed axes must end the left input, and the result must have the others in order.
     summed = "".join(axis for axis in left if axis in right)
-    kept, added = left.removesuffix(summed), "".join(axis for axis in right if axis not in summed)
+    added = "".join(axis for axis in right if axis not in summed)
+    kept = left.removesuffix(summed)
     if not (summed and kept + summed == left and kept + added == result):
         return None
     op = Nodes(f"{node.output[0]}_")
-    weight = op.Transpose(node.input[1], perm=[right.index(axis) for axis in summed + added])
-    rows = math.prod(sizes[right.index(axis)] for axis in summed)
-    matrix = op.Reshape(weight, [rows, -1])
-    vectors = op.Reshape(node.input[0], [*[0] * len(kept), rows])
+    order = [right.index(axis) for axis in summed + added]
+    ordered_sizes = [sizes[axis] for axis in order]
+    rows = math.prod(ordered_sizes[: len(summed)])
+    matrix = op.Reshape(op.Transpose(node.input[1], perm=order), [rows, -1])
+    kept_sizes = [0] * len(kept)  # 0 keeps a size
+    vectors = op.Reshape(node.input[0], [*kept_sizes, rows])
     products = op.MatMul(vectors, matrix)
-    op.Reshape(
-        products,
-        [*[0] * len(kept), *(sizes[right.index(axis)] for axis in added)],
-        name=node.output[0],
-    )
+    shape = [*kept_sizes, *ordered_sizes[len(summed) :]]
+    op.Reshape(products, shape, name=node.output[0])
     return op
 
 
@@ -192,21 +201,18 @@ def _take_weights(graph: GraphProto, model: PreTrainedModel) -> dict[str, NDArra
 
     Those among its inputs are the model's, by its names.
     """
-    tensors = dict(
-        chain(
-            model.named_parameters(remove_duplicate=False),
-            model.named_buffers(remove_duplicate=False),
-        )
-    )
-    weights = {
-        node.name: tensors[node.name].detach().numpy()
-        for node in graph.input
-        if node.name not in INPUTS
-    }
+    tensors = dict(model.named_parameters(remove_duplicate=False))
+    tensors |= model.named_buffers(remove_duplicate=False)
+    inputs = []
+    weights = {}
+    for node in graph.input:
+        if node.name in INPUTS:
+            inputs.append(node)
+        else:
+            weights[node.name] = tensors[node.name].detach().numpy()
     for tensor in graph.initializer:
         weights[tensor.name] = to_array(tensor)
         tensor.ClearField("raw_data")
-    inputs = [node for node in graph.input if node.name in INPUTS]
     del graph.input[:], graph.initializer[:]
     graph.input.extend(inputs)
     return weights
@@ -214,7 +220,7 @@ def _take_weights(graph: GraphProto, model: PreTrainedModel) -> dict[str, NDArra
 
 def _order(transpose: NodeProto) -> list[int] | None:
     """Return the order in which a node transposes axes; None for the reverse."""
-    return [*transpose.attribute[0].ints] if transpose.attribute else None
+    return list(transpose.attribute[0].ints) if transpose.attribute else None
 
 
 def _write(name: str, weight: NDArray[Any], file: BinaryIO) -> TensorProto:
