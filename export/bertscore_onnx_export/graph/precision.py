@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +20,19 @@ from bertscore_onnx_export.graph.nodes import CONTRIB, load_graph, replace_graph
 from bertscore_onnx_export.graph.output import NORMS, OUTPUT
 
 _PATTERNS = "bert"
-"""The set of patterns for ONNX Runtime's optimizer; the others match no more in the encoders of the
-known families.
+"""The set of patterns for ONNX Runtime's optimizer.
+
+The others match no more in the encoders of the known families.
 """
 
 
 def fuse(folder: Path, config: Any) -> None:
-    """Fuse operators of the graph in a folder, in fp32, into ONNX Runtime's: attention,
-    normalisation and activation.
+    """Fuse operators of the graph in a folder into ONNX Runtime's.
 
-    On a GPU they are faster, and they sum in fp32 where a chain of small operators would overflow
-    fp16.
+    The graph is in fp32; attention, normalisation and activation are fused.
+
+    On a GPU the fused operators are faster, and they sum in fp32 where a chain of small operators
+    would overflow fp16.
     """
     heads = getattr(config, "num_attention_heads", 0)  # 0: derived from the graph
     options = FusionOptions(_PATTERNS)
@@ -60,7 +63,8 @@ for it in fp16, and the operators that would replace it sum in an order that dep
 padding."""
 
 _SHAPE_ONLY = {"Shape", "Size"}
-_FLOAT, _HALF = TensorProto.FLOAT, TensorProto.FLOAT16
+_FLOAT = TensorProto.FLOAT
+_HALF = TensorProto.FLOAT16
 
 
 def convert_to_fp16(folder: Path) -> None:
@@ -76,17 +80,16 @@ def convert_to_fp16(folder: Path) -> None:
 
 
 def _hoist_constants(graph: GraphProto) -> None:
-    """Turn constant nodes into initializers, so that there is one kind of constants."""
-    constants = [
-        node
-        for node in graph.node
-        if node.op_type == "Constant" and node.attribute[0].name == "value"
-    ]
-    for node in constants:
-        graph.initializer.append(TensorProto())
-        graph.initializer[-1].CopyFrom(node.attribute[0].t)
-        graph.initializer[-1].name = node.output[0]
-        graph.node.remove(node)
+    """Turn constant nodes into initializers.
+
+    Then there is one kind of constants.
+    """
+    for node in list(graph.node):
+        if node.op_type == "Constant" and node.attribute[0].name == "value":
+            graph.initializer.append(TensorProto())
+            graph.initializer[-1].CopyFrom(node.attribute[0].t)
+            graph.initializer[-1].name = node.output[0]
+            graph.node.remove(node)
 
 
 class _Fp16Conversion:
@@ -113,8 +116,7 @@ class _Fp16Conversion:
             if kind == _HALF:
                 _attributes_to_fp16(node)
             self.nodes.append(node)
-        used = {name for node in self.nodes for name in node.input}
-        replaced = {name for name, _ in self.copies} - used
+        replaced = {name for name, _ in self.copies} - _inputs(self.nodes)
         kept = [tensor for tensor in self.graph.initializer if tensor.name not in replaced]
         del self.graph.node[:], self.graph.initializer[:], self.graph.value_info[:]
         self.graph.node.extend(self.nodes)
@@ -129,7 +131,9 @@ class _Fp16Conversion:
         if not name or self.types.get(name, _FLOAT) != _FLOAT or current == kind:
             return name
         if (name, kind) not in self.copies:
-            copy = self.copies[name, kind] = f"{name}_{'fp16' if kind == _HALF else 'fp32'}"
+            precision = "fp16" if kind == _HALF else "fp32"
+            copy = f"{name}_{precision}"
+            self.copies[name, kind] = copy
             if name in self.constants:
                 self.new_constants.append(_fp16_tensor(self.constants[name], copy))
             else:
@@ -138,7 +142,7 @@ class _Fp16Conversion:
 
 
 def _value_types(model: ModelProto) -> dict[str, int]:
-    """Return the element types of a graph's values, as far as ONNX infers them.
+    """Return the element types of a graph's values that ONNX infers.
 
     The results of ONNX Runtime's own operators are not inferred; all of them are fp32 here.
     """
@@ -150,31 +154,27 @@ def _value_types(model: ModelProto) -> dict[str, int]:
         for tensor in model.graph.initializer
     )  # without their data, which may be too large to pass on
     inferred = onnx.shape_inference.infer_shapes(bare).graph
-    return {
-        value.name: value.type.tensor_type.elem_type
-        for value in (*inferred.input, *inferred.value_info)
-    }
+    values = [*inferred.input, *inferred.value_info]
+    return {value.name: value.type.tensor_type.elem_type for value in values}
 
 
 def _values_to_keep(graph: GraphProto) -> set[str]:
-    """Return the values that stay in fp32: softmax, the norms at the end, and positions with all
-    that leads to them.
+    """Return the values that stay in fp32.
+
+    They are softmax, the norms at the end, and positions with all that leads to them.
     """
     kept: set[str] = set()
+    softmax = set()
+    integers = {TensorProto.INT32, TensorProto.INT64}
     for node in reversed(graph.node):
-        to_integer = node.op_type == "Cast" and node.attribute[0].i in {
-            TensorProto.INT32,
-            TensorProto.INT64,
-        }
-        if node.op_type in _EXACT or to_integer or kept & {*node.output}:
+        to_integer = node.op_type == "Cast" and node.attribute[0].i in integers
+        if node.op_type in _EXACT or to_integer or kept.intersection(node.output):
             kept.update(node.output)
             if node.op_type not in _SHAPE_ONLY:
                 kept.update(node.input)
-    return (
-        kept
-        | {OUTPUT, *NORMS}
-        | {node.output[0] for node in graph.node if node.op_type == _SOFTMAX}
-    )
+        if node.op_type == _SOFTMAX:
+            softmax.add(node.output[0])
+    return kept | softmax | {OUTPUT, *NORMS}
 
 
 def _attributes_to_fp16(node: NodeProto) -> None:
@@ -191,8 +191,9 @@ def _attributes_to_fp16(node: NodeProto) -> None:
 
 
 def _fp16_tensor(tensor: TensorProto, name: str) -> TensorProto:
-    """Return a copy in fp16. Masks use the largest negative number, which becomes fp16's and not
-    infinity.
+    """Return a copy in fp16.
+
+    Masks use the largest negative number, which becomes fp16's and not infinity.
     """
     array = to_array(tensor)
     clipped = np.where(np.isfinite(array), np.clip(array, -_LARGEST, _LARGEST), array)
@@ -211,7 +212,9 @@ WEIGHT_LIMIT = 63
 fits, so that every CPU computes the same. An eighth bit of the weights brought no measurable
 gain."""
 
-_STEP, _ZERO, _FLOOR = "int8_step", "int8_zero", "int8_smallest_scale"
+_STEP = "int8_step"
+_ZERO = "int8_zero"
+_FLOOR = "int8_smallest_scale"
 _CONSTANTS = {
     _STEP: np.float32(1 / 127),  # for a row divided by its largest absolute value
     _ZERO: np.uint8(128),
@@ -220,7 +223,10 @@ _CONSTANTS = {
 
 
 def quantize_to_int8(folder: Path) -> None:
-    """Rewrite the graph in a folder to compute products with constant matrices in int8."""
+    """Rewrite the graph in a folder to multiply in int8.
+
+    Products with constant matrices are computed so.
+    """
     model = load_graph(folder)
     if not _quantize_products(model.graph):
         raise UnsupportedFamilyError(
@@ -248,17 +254,18 @@ def _quantize_products(graph: GraphProto) -> int:
             nodes += _quantize_rows(node.input[0])
         nodes += _integer_product(node)
         products += 1
-    used = {name for node in nodes for name in node.input}
-    kept = [
-        tensor for tensor in graph.initializer if tensor.name not in matrices or tensor.name in used
-    ]
-    constants = [from_array(np.array(value), name) for name, value in _CONSTANTS.items()]
+    replaced = matrices.keys() - _inputs(nodes)
+    initializers = [tensor for tensor in graph.initializer if tensor.name not in replaced]
+    initializers += [from_array(np.array(value), name) for name, value in _CONSTANTS.items()]
+    initializers += chain(*matrices.values())
     del graph.node[:], graph.initializer[:]
     graph.node.extend(nodes)
-    graph.initializer.extend(
-        [*kept, *constants, *(tensor for pair in matrices.values() for tensor in pair)]
-    )
+    graph.initializer.extend(initializers)
     return products
+
+
+def _inputs(nodes: list[NodeProto]) -> set[str]:
+    return set().union(*(node.input for node in nodes))
 
 
 def _quantized_matrix(weight: TensorProto) -> list[TensorProto]:
