@@ -1,5 +1,6 @@
-"""Merges a LoRA adapter (Hu et al., 2022), in the files that PEFT writes, into the weights of a
-model.
+"""Merges a LoRA adapter into the weights of a model.
+
+The adapter (Hu et al., 2022) is in the files that PEFT writes.
 """
 
 import json
@@ -17,9 +18,11 @@ from transformers import PreTrainedModel
 from bertscore_onnx.errors import ExportError
 from bertscore_onnx_export.model.source import Source, loading
 
-_CONFIG, _WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+_CONFIG = "adapter_config.json"
+_WEIGHTS = "adapter_model.safetensors"
 _KEY = re.compile(
-    r"base_model\.model\.(?P<module>.+?)\.lora_(?P<kind>embedding_)?(?P<side>[AB])(\.default)?(\.weight)?"
+    r"base_model\.model\.(?P<module>.+?)"
+    r"\.lora_(?P<kind>embedding_)?(?P<side>[AB])(\.default)?(\.weight)?"
 )
 _PLAIN: dict[str, tuple[Any, ...]] = {
     "bias": ("none",),
@@ -36,8 +39,9 @@ def merge_adapter(model: PreTrainedModel, source: Source, num_layers: int) -> No
     Layers that were cut off have none.
     """
     settings, tensors = _load(source)
-    rank, alpha = settings["r"], settings["lora_alpha"]
-    scale = alpha / (math.sqrt(rank) if settings.get("use_rslora") else rank)
+    rank = settings["r"]
+    divisor = math.sqrt(rank) if settings.get("use_rslora") else rank
+    scale = settings["lora_alpha"] / divisor
     pairs: dict[str, dict[str, Tensor]] = defaultdict(dict)
     for key, tensor in tensors.items():
         found = _KEY.fullmatch(key)
@@ -60,42 +64,41 @@ def _load(source: Source) -> tuple[dict[str, Any], dict[str, Tensor]]:
     with loading("adapter", source):
         settings = json.loads(_file(source, _CONFIG).read_text(encoding="utf-8"))
         tensors = load_file(_file(source, _WEIGHTS))
-    if settings.get("peft_type") != "LORA" or any(
-        settings.get(key) not in (*plain, None) for key, plain in _PLAIN.items()
-    ):
+    is_plain = settings.get("peft_type") == "LORA"
+    for key, plain_values in _PLAIN.items():
+        is_plain &= settings.get(key) in (*plain_values, None)
+    if not is_plain:
         raise _unusable(source, "is of a kind that cannot be merged; expected plain LoRA")
     return settings, tensors
 
 
 def _file(source: Source, name: str) -> Path:
-    if Path(source.name_or_path).is_dir():
-        file = Path(source.name_or_path) / str(source.adapter) / name
-        if not file.is_file():
-            available = sorted(
-                one.parent.name for one in Path(source.name_or_path).glob(f"*/{_CONFIG}")
-            )
-            raise ExportError(
-                f"{source.name_or_path} has no adapter {source.adapter!r}: expected a folder of "
-                f"that name in it with {_CONFIG} and {_WEIGHTS}. It has: "
-                f"{', '.join(available) or 'none'}."
-            )
-        return file
-    from huggingface_hub import hf_hub_download
+    folder = Path(source.name_or_path)
+    if not folder.is_dir():
+        from huggingface_hub import hf_hub_download  # for the hub alone
 
-    return Path(
-        hf_hub_download(source.name_or_path, f"{source.adapter}/{name}", revision=source.revision)
-    )
+        hub_name = f"{source.adapter}/{name}"
+        return Path(hf_hub_download(source.name_or_path, hub_name, revision=source.revision))
+    file = folder / str(source.adapter) / name
+    if not file.is_file():
+        available = sorted(config.parent.name for config in folder.glob(f"*/{_CONFIG}"))
+        raise ExportError(
+            f"{source.name_or_path} has no adapter {source.adapter!r}: expected a folder of "
+            f"that name in it with {_CONFIG} and {_WEIGHTS}. It has: "
+            f"{', '.join(available) or 'none'}."
+        )
+    return file
 
 
 def _add(weight: Tensor, sides: dict[str, Tensor], scale: float, source: Source, name: str) -> None:
-    if {*sides} != {"A", "B"} or sides["B"].shape[1] != sides["A"].shape[0]:
+    if set(sides) != {"A", "B"} or sides["B"].shape[1] != sides["A"].shape[0]:
         raise _unusable(source, f"has no matching matrices for {name!r}")
     product = sides["B"] @ sides["A"]
-    # an embedding has a row for each token
-    product = product if product.shape == weight.shape else product.T
+    if product.shape != weight.shape:  # an embedding has a row for each token
+        product = product.T
     if product.shape != weight.shape:
         raise _unusable(
-            source, f"changes {name!r} by {[*product.shape]}; expected {[*weight.shape]}"
+            source, f"changes {name!r} by {list(product.shape)}; expected {list(weight.shape)}"
         )
     with torch.no_grad():
         weight += scale * product
