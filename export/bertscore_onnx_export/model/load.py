@@ -31,16 +31,18 @@ _PER_LAYER = ("attention_window", "layer_types")
 """Settings that may be lists with one item per layer."""
 
 _LARGEST = {"hidden_size": 100_000, "vocab_size": 10_000_000}
-"""Ten times the sizes of the largest models; larger ones in a configuration are damage, and would
-fill the memory.
+"""Ten times the sizes of the largest models.
+
+Larger ones in a configuration are damage, and would fill the memory.
 """
 
 _SAFE_ATTENTION = (None, "eager", "sdpa")
 """The implementations of attention in PyTorch itself; other names may refer to code on the Hub."""
 
 _ADOPTED = ("eurobert", "nomic_bert")
-"""Types of models that were published with code of their own, which transformers has adopted
-since.
+"""Types of models that were published with code of their own.
+
+transformers has adopted it since.
 """
 
 _TEXT_PART = (
@@ -76,8 +78,9 @@ def load_config(source: Source) -> Any:
 
 
 def _is_adopted(settings: Mapping[str, Any]) -> bool:
-    """Return whether transformers computes what the code that a configuration names does, from the
-    same settings.
+    """Return whether transformers computes what a model's own code does.
+
+    The configuration names that code; transformers computes it from the same settings.
     """
     name = settings.get("model_type")
     is_complete = {"hidden_size", "num_hidden_layers", "num_attention_heads"} <= settings.keys()
@@ -85,18 +88,20 @@ def _is_adopted(settings: Mapping[str, Any]) -> bool:
 
 
 def _check_version(source: Source, settings: Mapping[str, Any]) -> None:
-    """Raise an error for a configuration that this version of transformers does not know, or would
-    read in part.
+    """Raise an error for a configuration of another version of transformers.
+
+    This version does not know it, or would read it in part.
     """
-    name, installed = settings.get("model_type"), transformers.__version__
+    name = settings.get("model_type")
+    installed = transformers.__version__
     if isinstance(name, str) and name not in CONFIG_MAPPING:
         other = "4.57" if IS_TRANSFORMERS_5 else "5"
-        known = (
-            f"Export it with transformers {other}." if name in FAMILIES else "Export another model."
-        )
+        advice = "Export another model."
+        if name in FAMILIES:
+            advice = f"Export it with transformers {other}."
         raise UnsupportedFamilyError(
             f"The configuration of {source.name_or_path} is of the type {name!r}, which "
-            f"transformers {installed} does not have. {known}"
+            f"transformers {installed} does not have. {advice}"
         )
     if settings.get("rope_parameters") and not IS_TRANSFORMERS_5:
         raise ExportError(
@@ -140,8 +145,9 @@ def load_cut(source: Source, config: Any, family: Family, num_layers: int) -> Pr
 
 
 def stack_hidden_states(model: PreTrainedModel, family: Family, *, inner_norm: bool = True) -> None:
-    """Make a model return all its hidden states, (layers, batch, tokens, hidden), instead of the
-    last.
+    """Make a model return all its hidden states instead of the last.
+
+    They are (layers, batch, tokens, hidden).
 
     Each layer is what a model cut there returns: a final norm, such as T5's, is applied to all.
     Without `inner_norm` they are the hidden states of transformers, as in bert-score with
@@ -154,9 +160,11 @@ def stack_hidden_states(model: PreTrainedModel, family: Family, *, inner_norm: b
         output = forward(input_ids, attention_mask=attention_mask, output_hidden_states=True)
         states = output.hidden_states
         if inner_norm:
-            inner = [norm(state) if family.final_norm else state for state in states[:-1]]
+            inner = states[:-1]
+            if family.final_norm:
+                inner = [norm(state) for state in inner]
             states = [*inner, output.last_hidden_state]
-        return BaseModelOutput(last_hidden_state=torch.stack([*states]))
+        return BaseModelOutput(last_hidden_state=torch.stack(list(states)))
 
     model.forward = stacked
 
@@ -177,11 +185,8 @@ def _load(source: Source, config: Any, family: Family) -> PreTrainedModel:
     finally:
         logging.set_verbosity(level)
     learnt = {name for name, weight in model.named_parameters() if weight.requires_grad}
-    missing = sorted(
-        name
-        for name in learnt & {*loading_info["missing_keys"]}
-        if not name.startswith(_NOT_ENCODING)
-    )
+    drawn = learnt.intersection(loading_info["missing_keys"])
+    missing = sorted(name for name in drawn if not name.startswith(_NOT_ENCODING))
     if missing:
         warnings.warn(
             f"{source.name_or_path} lacks {len(missing)} weights, {missing[0]} for one; they were "
@@ -204,10 +209,10 @@ def _check_size(config: Any, name: str, least: int, largest: int) -> int:
                 "configuration and a class of its own, which transformers cannot load alone. "
                 "Export a model of another type."
             )
+        advice = _TEXT_PART if "text_config" in vars(config) else "Export another model."
         raise UnsupportedFamilyError(
             f"{config.name_or_path} is of the type {config.model_type!r}, which has no {name}; "
-            "expected an encoder of text alone. "
-            f"{_TEXT_PART if 'text_config' in vars(config) else 'Export another model.'}"
+            f"expected an encoder of text alone. {advice}"
         )
     size = getattr(config, name)
     if type(size) is not int or not least <= size <= largest:
