@@ -1,11 +1,13 @@
-"""Tables of PyTorch's buckets of distances: the logarithms in ONNX Runtime may be a bit larger, and
-so round up.
+"""Tables of PyTorch's buckets of distances.
+
+The logarithms in ONNX Runtime may be a bit larger, and so round up.
 """
 
 import contextlib
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import product
 from typing import Any
 from unittest.mock import patch
 
@@ -25,18 +27,17 @@ _FARTHEST = 1 << 14
 
 @contextlib.contextmanager
 def tabulated_distances(model: PreTrainedModel) -> Iterator[None]:
-    """Replace the functions from distances to buckets by tables, filled when the model is first run
-    with them.
+    """Replace the functions from distances to buckets by tables.
+
+    These are filled when the model is first run with them.
     """
     with contextlib.ExitStack() as patches:
         module = sys.modules[type(model).__module__]
-        places = [
-            (module, _FUNCTION),
-            *((part, name) for part in model.modules() for name in _METHODS),
-        ]
+        places = [(module, _FUNCTION), *product(model.modules(), _METHODS)]
         for place, name in places:
             if hasattr(place, name):
-                patches.enter_context(patch.object(place, name, _table_of(getattr(place, name))))
+                table = _table_of(getattr(place, name))
+                patches.enter_context(patch.object(place, name, table))
         yield
 
 

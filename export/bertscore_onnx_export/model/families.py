@@ -63,34 +63,37 @@ class Family:
 
 
 def _drop_blocks(model: Any, num_layers: int) -> None:
-    """Drop layers of T5, whose class reads a weight of the first one, and so cannot be built
-    without any.
+    """Drop layers of T5.
+
+    Its class reads a weight of the first one, and so cannot be built without any.
     """
     model.encoder.block = model.encoder.block[:num_layers]
 
 
 def _drop_layers(model: Any, num_layers: int) -> None:
-    """Drop layers of ModernBERT, which transformers 5 cannot build without any."""
+    """Drop layers of ModernBERT.
+
+    transformers 5 cannot build it without any.
+    """
     model.layers = model.layers[:num_layers]
 
 
 def _drop_layers_and_their_inputs(model: Any, num_layers: int) -> None:
-    """Drop layers of EmbeddingGemma 2, and their rows of the matrix that computes an input for each
-    layer.
+    """Drop layers of EmbeddingGemma 2, and their inputs.
+
+    The inputs are rows of the matrix that computes an input for each layer.
 
     The projection after its norm becomes part of the norm, and the size of the vectors that of its
     result.
     """
     model.layers = model.layers[:num_layers]
-    inputs, projection = model.ple, model.ple.per_layer_model_projection
+    inputs = model.ple
     inputs.num_hidden_layers = num_layers
-    projection.weight.data = projection.weight.data[
-        : num_layers * inputs.hidden_size_per_layer_input
-    ]
-    model.norm, model.embedding_projection = (
-        nn.Sequential(model.norm, model.embedding_projection),
-        nn.Identity(),
-    )
+    projection = inputs.per_layer_model_projection
+    num_rows = num_layers * inputs.hidden_size_per_layer_input
+    projection.weight.data = projection.weight.data[:num_rows]
+    model.norm = nn.Sequential(model.norm, model.embedding_projection)
+    model.embedding_projection = nn.Identity()
     model.config.hidden_size = model.config.embedding_dim
 
 
@@ -103,11 +106,12 @@ class _ConvolutionByProducts(nn.Module):
 
     def __init__(self, original: nn.Conv1d) -> None:
         super().__init__()
-        self.width, self.reach = original.kernel_size[0], int(original.padding[0])
+        self.width = original.kernel_size[0]
+        self.reach = int(original.padding[0])
         self.products = nn.ModuleList()
-        biases = (
-            torch.zeros(original.out_channels) if original.bias is None else original.bias.detach()
-        )
+        biases = torch.zeros(original.out_channels)
+        if original.bias is not None:
+            biases = original.bias.detach()
         # (out / groups, in / groups, width) each
         weights = original.weight.detach().chunk(original.groups)
         for weight, bias in zip(weights, biases.chunk(original.groups), strict=True):
@@ -119,24 +123,21 @@ class _ConvolutionByProducts(nn.Module):
     def forward(self, vectors: Tensor) -> Tensor:
         """Convolve vectors, (batch, channels, tokens)."""
         tokens = vectors.shape[2]
-        groups = (
-            nn.functional.pad(vectors, (self.reach, self.reach))
-            .transpose(1, 2)
-            .chunk(len(self.products), dim=-1)
-        )
-        windows = [
-            torch.cat([group[:, start : start + tokens] for start in range(self.width)], -1)
-            for group in groups
-        ]
-        convolved = [
-            product(window) for product, window in zip(self.products, windows, strict=True)
-        ]
+        padded = nn.functional.pad(vectors, (self.reach, self.reach)).transpose(1, 2)
+        windows = []
+        for group in padded.chunk(len(self.products), dim=-1):
+            shifted = [group[:, start : start + tokens] for start in range(self.width)]
+            windows.append(torch.cat(shifted, -1))
+        convolved = []
+        for product, window in zip(self.products, windows, strict=True):
+            convolved.append(product(window))
         return torch.cat(convolved, -1).transpose(1, 2)
 
 
 def use_products(model: PreTrainedModel, num_layers: int) -> None:
-    """Replace the convolutions over tokens of a model, but for those of single channels, which sum
-    little.
+    """Replace the convolutions over tokens of a model by products.
+
+    Those of single channels stay, which sum little.
     """
     for parent in list(model.modules()):
         for name, layer in list(parent.named_children()):
@@ -145,8 +146,9 @@ def use_products(model: PreTrainedModel, num_layers: int) -> None:
 
 
 class _BandAttention(nn.Module):
-    """Longformer's sliding-window attention in a form that can be exported: dense, with a band as
-    mask.
+    """Longformer's sliding-window attention in a form that can be exported.
+
+    It is dense, with a band as mask.
 
     The original (Beltagy et al., 2020, section 3) cuts the sequence into chunks, whose number a
     trace would fix. Without global tokens, which are not used here, it is ordinary attention in
@@ -156,7 +158,9 @@ class _BandAttention(nn.Module):
 
     def __init__(self, original: Any) -> None:
         super().__init__()
-        self.query, self.key, self.value = original.query, original.key, original.value
+        self.query = original.query
+        self.key = original.key
+        self.value = original.value
         self.num_heads: int = original.num_heads
         self.reach: int = original.one_sided_attn_window_size
 
@@ -176,15 +180,17 @@ class _BandAttention(nn.Module):
         return ((weights @ value).transpose(1, 2).flatten(2),)  # (batch, tokens, hidden)
 
     def _heads(self, vectors: Tensor) -> Tensor:
-        """Split vectors, (batch, tokens, hidden), into heads, (batch, heads, tokens, hidden /
-        heads).
+        """Split vectors into heads.
+
+        From (batch, tokens, hidden) to (batch, heads, tokens, hidden / heads).
         """
         return vectors.view(*vectors.shape[:2], self.num_heads, -1).transpose(1, 2)
 
 
 def use_band_attention(model: PreTrainedModel, num_layers: int) -> None:
-    """Replace the window attention of a Longformer or LED encoder, and disable its padding to whole
-    windows.
+    """Replace the window attention of a Longformer or LED encoder.
+
+    Also disable its padding to whole windows.
     """
     for parent in list(model.modules()):
         for name, layer in list(parent.named_children()):
@@ -194,8 +200,9 @@ def use_band_attention(model: PreTrainedModel, num_layers: int) -> None:
 
 
 def use_float_mask(model: PreTrainedModel, num_layers: int) -> None:
-    """Let a model take its mask as a float: ProphetNet and XLNet subtract it from 1.0, as
-    `torch.export` needs.
+    """Let a model take its mask as a float.
+
+    ProphetNet and XLNet subtract it from 1.0, as `torch.export` needs.
     """
     forward = model.forward
 
@@ -210,12 +217,14 @@ def _pad_nothing(*, pad_token_id: int, **inputs: Tensor | None) -> tuple[int | T
 
 
 def use_one_language(model: PreTrainedModel, num_layers: int) -> None:
-    """Leave out the adapters of an X-MOD that are not for the default language, with the choice
-    among them by text.
+    """Leave out the adapters of an X-MOD but the default language's.
+
+    The choice among them by text is left out too.
 
     The original (Pfeiffer et al., 2022) splits a batch by language, and a trace would fix its size.
     """
-    language, languages = model.config.default_language, model.config.languages
+    language = model.config.default_language
+    languages = model.config.languages
     if language not in languages:
         raise ExportError(
             f"The configuration of {model.config.name_or_path} has {language!r} as "

@@ -1,5 +1,6 @@
-"""Differences of transformers 4.57 and 5: BERT's relative positions (Huang et al., 2020), and code
-to be traced.
+"""Differences of transformers 4.57 and 5.
+
+They are BERT's relative positions (Huang et al., 2020), and code to be traced.
 """
 
 import contextlib
@@ -21,8 +22,9 @@ IS_TRANSFORMERS_5 = not transformers.__version__.startswith("4.")
 
 
 class _RelativeAttention(nn.Module):
-    """BERT's attention with a vector for each distance, which is added to the keys, or to keys and
-    queries.
+    """BERT's attention with a vector for each distance.
+
+    The vector is added to the keys, or to keys and queries.
 
     It has the parameters that a model saved with transformers 4 has.
     """
@@ -30,7 +32,8 @@ class _RelativeAttention(nn.Module):
     def __init__(self, config: Any, *unused: Any, **also_unused: Any) -> None:
         super().__init__()
         size = config.hidden_size // config.num_attention_heads
-        self.num_heads, self.last = config.num_attention_heads, config.max_position_embeddings - 1
+        self.num_heads = config.num_attention_heads
+        self.last = config.max_position_embeddings - 1
         self.query, self.key, self.value = (
             nn.Linear(config.hidden_size, config.hidden_size) for _ in range(3)
         )
@@ -40,8 +43,9 @@ class _RelativeAttention(nn.Module):
     def forward(
         self, hidden_states: Tensor, attention_mask: Tensor | None, **unused: Any
     ) -> tuple[Tensor, None]:
-        """Compute the attention. In `attention_mask`, (batch, 1, tokens or 1, tokens), real tokens
-        are true.
+        """Compute the attention.
+
+        In `attention_mask`, (batch, 1, tokens or 1, tokens), real tokens are true.
         """
         query, key, value = (
             self._heads(layer(hidden_states)) for layer in (self.query, self.key, self.value)
@@ -60,16 +64,18 @@ class _RelativeAttention(nn.Module):
         return (scores.softmax(dim=-1) @ value).transpose(1, 2).flatten(2), None
 
     def _heads(self, vectors: Tensor) -> Tensor:
-        """Split vectors, (batch, tokens, hidden), into heads, (batch, heads, tokens, hidden /
-        heads).
+        """Split vectors into heads.
+
+        From (batch, tokens, hidden) to (batch, heads, tokens, hidden / heads).
         """
         return vectors.view(*vectors.shape[:2], self.num_heads, -1).transpose(1, 2)
 
 
 @contextlib.contextmanager
 def traceable() -> Iterator[None]:
-    """Replace code that a trace cannot follow: DeBERTa's lengths in transformers 5, the masks of
-    attention in 4.57.
+    """Replace code that a trace cannot follow.
+
+    It is DeBERTa's lengths in transformers 5, and the masks of attention in 4.57.
     """
     if IS_TRANSFORMERS_5:
         with patch.object(modeling_deberta, "compute_attention_span", _attention_span, create=True):
@@ -92,8 +98,9 @@ def traceable() -> Iterator[None]:
 
 
 def _attention_span(query_layer: Tensor, key_layer: Tensor, max_relative_positions: int) -> Any:
-    """Return the number of tokens, or of distances if that is less: 5 takes Python's `min`, whose
-    result is fixed.
+    """Return the number of tokens, or of distances if that is less.
+
+    transformers 5 takes Python's `min`, whose result is fixed.
     """
     tokens = query_layer.shape[-2]
     if isinstance(tokens, torch.SymInt):  # in `torch.export`, where a tensor would be fixed
@@ -126,6 +133,9 @@ def relative_keys_loaded(config: Any) -> Iterator[None]:
 
 
 def drop_absolute_positions(model: PreTrainedModel, num_layers: int) -> None:
-    """Leave the absolute positions out of a BERT with relative ones, which transformers 5 adds."""
+    """Leave the absolute positions out of a BERT with relative ones.
+
+    transformers 5 adds them.
+    """
     if IS_TRANSFORMERS_5 and _has_relative_keys(model.config):
         nn.init.zeros_(model.embeddings.position_embeddings.weight)
