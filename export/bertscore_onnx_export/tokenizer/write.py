@@ -1,5 +1,6 @@
-"""Converts a tokenizer of transformers into a file, and a spec for a slow one, that give the same
-ids.
+"""Converts a tokenizer of transformers into files with the same ids.
+
+A slow one is converted into a file and a spec.
 """
 
 import json
@@ -7,6 +8,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizer, PreTrainedTokenizerBase
@@ -44,12 +46,13 @@ def write_tokenizer(
 
     Raise a VerificationError if plain texts get other ids from them.
     """
-    spec = None
     if original.is_fast:
+        spec = None
         tokenizer = original.backend_tokenizer
     else:
         converted = convert(original)
-        tokenizer, spec = converted.tokenizer, _spec_of(original, converted)
+        spec = _spec_of(original, converted)
+        tokenizer = converted.tokenizer
         if converted.sentencepiece is not None:
             (folder / SENTENCEPIECE_FILE).write_bytes(converted.sentencepiece_model)
     tokenizer.no_padding()
@@ -58,8 +61,11 @@ def write_tokenizer(
     (folder / tokenizer_file(spec)).write_text(content, encoding="utf-8")
     max_length = _max_length(original, max_positions)
     empty_ids = original_ids(original, "", max_length)
+
+    # What is compared is what a bundle's user gets: the file, read again.
     written = TextTokenizer(folder, spec=spec, max_length=max_length, empty_ids=empty_ids)
-    if different := different_texts(original, written, max_length, PLAIN_TEXTS):
+    different = different_texts(original, written, max_length, PLAIN_TEXTS)
+    if different:
         raise VerificationError(
             f"The exported tokenizer gives other ids than the {type(original).__name__} of "
             f"{original.name_or_path} for {different[0]!r}."
@@ -75,22 +81,21 @@ def write_tokenizer(
 
 
 def _as_in_memory(tokenizer: Tokenizer) -> str:
-    """Return a tokenizer as JSON that cuts added tokens out of a text as the one in memory does.
+    """Return a tokenizer as JSON that cuts out added tokens as in memory.
 
-    If they were added before the normaliser was set (BigBird), that one cuts them out first,
-    whatever it writes.
+    If they were added before the normaliser was set (BigBird), the tokenizer in memory cuts them
+    out of a text first, whatever it writes.
     """
     content = tokenizer.to_str(pretty=True)
-    read, parts = Tokenizer.from_str(content), json.loads(content)
-    probes = {token["content"]: f"a   {token['content']} a" for token in parts["added_tokens"]}
-    wrong = {
-        token
-        for token, probe in probes.items()
-        if read.encode(probe).ids != tokenizer.encode(probe).ids
-    }
-    for token in parts["added_tokens"]:
-        token["normalized"] ^= token["content"] in wrong
-    return json.dumps(parts, ensure_ascii=False, indent=2) if wrong else content
+    read = Tokenizer.from_str(content)
+    fields = json.loads(content)
+    is_changed = False
+    for token in fields["added_tokens"]:
+        probe = f"a   {token['content']} a"
+        if read.encode(probe).ids != tokenizer.encode(probe).ids:
+            token["normalized"] = not token["normalized"]
+            is_changed = True
+    return json.dumps(fields, ensure_ascii=False, indent=2) if is_changed else content
 
 
 def original_ids(
@@ -100,11 +105,14 @@ def original_ids(
     text = text.strip()
     if not text:
         return list(tokenizer.build_inputs_with_special_tokens([])) or [tokenizer.pad_token_id]
-    options = {"add_prefix_space": True} if takes_prefix_space(tokenizer) else {}
-    bound = {"max_length": max_length, "truncation": True} if max_length else {}
+    options: dict[str, Any] = {}
+    if max_length:
+        options |= {"max_length": max_length, "truncation": True}
+    if takes_prefix_space(tokenizer):
+        options["add_prefix_space"] = True
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return list(tokenizer.encode(text, add_special_tokens=True, **bound, **options))
+        return list(tokenizer.encode(text, add_special_tokens=True, **options))
 
 
 def different_texts(
@@ -113,14 +121,15 @@ def different_texts(
     max_length: int | None,
     texts: Sequence[str],
 ) -> list[str]:
-    """Return the texts that get other ids from a bundle's tokenizer than from one of
-    transformers.
+    """Return the texts that get other ids from a bundle's tokenizer.
+
+    Other ids than from one of transformers.
     """
-    return [
-        text
-        for text, ids in zip(texts, written(texts)[0], strict=True)
-        if ids.tolist() != original_ids(original, text, max_length)
-    ]
+    different = []
+    for text, ids in zip(texts, written(texts)[0], strict=True):
+        if ids.tolist() != original_ids(original, text, max_length):
+            different.append(text)
+    return different
 
 
 _MARK = -1
@@ -128,24 +137,27 @@ _MARK = -1
 
 
 def _spec_of(slow: PreTrainedTokenizer, converted: Converted) -> TokenizerSpec:
-    """Return the spec of a conversion, with the parts that all kinds of slow tokenizers have in
-    common.
+    """Return the spec of a conversion.
+
+    It has the parts that all kinds of slow tokenizers have in common.
     """
     framed = slow.build_inputs_with_special_tokens([_MARK])
     index = framed.index(_MARK)
-    prefix_ids, suffix_ids = framed[:index], framed[index + 1 :]
+    prefix_ids = framed[:index]
+    suffix_ids = framed[index + 1 :]
+    special_tokens = []
+    for token in slow.added_tokens_decoder.values():
+        special_token = SpecialToken(
+            content=token.content,
+            id=slow.convert_tokens_to_ids(token.content),
+            lstrip=token.lstrip,
+            rstrip=token.rstrip,
+            single_word=token.single_word,
+        )
+        special_tokens.append(special_token)
     return TokenizerSpec(
         normalizers=[*converted.normalizers, *_lowercase(slow)],
-        special_tokens=[
-            SpecialToken(
-                content=token.content,
-                id=slow.convert_tokens_to_ids(token.content),
-                lstrip=token.lstrip,
-                rstrip=token.rstrip,
-                single_word=token.single_word,
-            )
-            for token in slow.added_tokens_decoder.values()
-        ],
+        special_tokens=special_tokens,
         pre_tokenizers=converted.pre_tokenizers,
         sentencepiece=converted.sentencepiece,
         vocab_size=converted.vocab_size,
@@ -157,22 +169,22 @@ def _spec_of(slow: PreTrainedTokenizer, converted: Converted) -> TokenizerSpec:
 
 
 def _lowercase(slow: PreTrainedTokenizer) -> list[Lowercase]:
-    """Return the lowercasing of `PreTrainedTokenizer.tokenize`, if this tokenizer uses it."""
+    """Return the lowercasing of `PreTrainedTokenizer.tokenize`, if it is used."""
     if not getattr(slow, "do_lower_case", False):
         return []
-    ordinary = [
-        token.content
-        for token in slow.added_tokens_decoder.values()
-        if not token.special and token.normalized
-    ]
-    return [Lowercase(never_lower=[*slow.all_special_tokens, *ordinary])]
+    kept = list(slow.all_special_tokens)
+    for token in slow.added_tokens_decoder.values():
+        if not token.special and token.normalized:
+            kept.append(token.content)
+    return [Lowercase(never_lower=kept)]
 
 
 def _ends_once(slow: PreTrainedTokenizer, suffix_ids: list[int]) -> bool:
     """Return whether the suffix is left out if a text already ends with it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return list(slow.build_inputs_with_special_tokens([_MARK, *suffix_ids]))[1:] == suffix_ids
+        framed = slow.build_inputs_with_special_tokens([_MARK, *suffix_ids])
+    return list(framed)[1:] == suffix_ids
 
 
 def _max_length(tokenizer: PreTrainedTokenizerBase, max_positions: int | None) -> int | None:
@@ -180,5 +192,9 @@ def _max_length(tokenizer: PreTrainedTokenizerBase, max_positions: int | None) -
 
     None without both.
     """
-    stated = tokenizer.model_max_length if tokenizer.model_max_length < UNSTATED_LENGTH else None
-    return min((bound for bound in (stated, max_positions) if bound is not None), default=None)
+    bounds = []
+    if tokenizer.model_max_length < UNSTATED_LENGTH:
+        bounds.append(tokenizer.model_max_length)
+    if max_positions is not None:
+        bounds.append(max_positions)
+    return min(bounds, default=None)
