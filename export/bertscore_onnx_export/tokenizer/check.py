@@ -1,5 +1,9 @@
-"""Checks a tokenizer before its conversion, and compares the fast one with the slow one."""
+"""Checks a tokenizer before its conversion.
 
+Compares the fast one with the slow one.
+"""
+
+from itertools import chain
 from pathlib import Path
 
 from tokenizers.models import WordPiece
@@ -26,26 +30,25 @@ _LARGEST_ID = 10_000_000
 
 
 def check_tokenizer(original: PreTrainedTokenizerBase, source: Source, vocab_size: int) -> None:
-    """Raise an ExportError for a damaged vocabulary, which may load and give ids that the model
-    does not have.
+    """Raise an ExportError for a damaged vocabulary.
+
+    It may load and give ids that the model does not have.
     """
     _check_unknown_token(original, source)
     _check_sampling(original, source)
     with loading("tokenizer", source):
-        ids = {
-            index
-            for pair in GOLDEN_PAIRS
-            for text in ("", *pair)
-            for index in original_ids(original, text, None)
-        }
-        special = {*original.all_special_ids}
+        ids = set(original_ids(original, "", None))
+        for text in chain(*GOLDEN_PAIRS):
+            ids.update(original_ids(original, text, None))
+        special = set(original.all_special_ids)
         zero_weight = {original.cls_token_id, original.sep_token_id} - {None}
         largest = max(original.get_vocab().values(), default=0)
-    unusable = [
-        index
-        for index in (*ids, *zero_weight)
-        if type(index) is not int or not 0 <= index < vocab_size
-    ]
+    unusable = []
+    for index in (*ids, *zero_weight):
+        if type(index) is not int or not 0 <= index < vocab_size:
+            unusable.append(index)
+
+    # A damaged file may load, and have ids of another model or unknown words alone.
     if unusable:
         wrong = f"gives the id {unusable[0]}, but the model has ids from 0 to {vocab_size - 1}"
     elif ids <= special:
@@ -66,16 +69,22 @@ def check_tokenizer(original: PreTrainedTokenizerBase, source: Source, vocab_siz
 
 
 def _check_unknown_token(original: PreTrainedTokenizerBase, source: Source) -> None:
-    """Raise an ExportError if the vocabulary of a WordPiece lacks the token for unknown words."""
+    """Raise an ExportError if a WordPiece has no token for unknown words.
+
+    Its vocabulary must have it.
+    """
     if original.is_fast:
         backend = original.backend_tokenizer
         if not isinstance(backend.model, WordPiece):
             return
-        unknown, vocab = backend.model.unk_token, backend.get_vocab(with_added_tokens=False)
-    elif (pieces := getattr(original, "wordpiece_tokenizer", None)) is not None:
-        unknown, vocab = pieces.unk_token, original.vocab
+        unknown = backend.model.unk_token
+        vocab = backend.get_vocab(with_added_tokens=False)
     else:
-        return
+        pieces = getattr(original, "wordpiece_tokenizer", None)
+        if pieces is None:
+            return
+        unknown = pieces.unk_token
+        vocab = original.vocab
     if unknown not in vocab:
         raise ExportError(
             f"The vocabulary of {source.name_or_path} lacks {unknown!r}, so a word outside the "
@@ -86,7 +95,10 @@ def _check_unknown_token(original: PreTrainedTokenizerBase, source: Source) -> N
 
 
 def _check_sampling(original: PreTrainedTokenizerBase, source: Source) -> None:
-    """Raise an ExportError if a slow tokenizer draws the pieces of a text at random."""
+    """Raise an ExportError if a slow tokenizer draws the pieces of a text.
+
+    It would draw them at random.
+    """
     settings = original.init_kwargs.get("sp_model_kwargs") or {}
     if settings.get("enable_sampling") and not original.is_fast:
         raise ExportError(
@@ -109,8 +121,9 @@ def _is_length(stated: object) -> bool:
 def compare_with_slow(
     source: Source, facts: TokenizerFacts, folder: Path
 ) -> SlowDifferences | None:
-    """Compare the ids of a bundle in the fast mode with those of the slow tokenizer, bert-score's
-    default.
+    """Compare the ids of a bundle in the fast mode with the slow tokenizer's.
+
+    The slow tokenizer is bert-score's default.
 
     Returns None for a model without a slow tokenizer.
     """

@@ -37,10 +37,11 @@ def load_tokenizer(source: Source, mode: TokenizerMode) -> PreTrainedTokenizerBa
         refuse_own_code(source, settings, "tokenizer_config.json")
         if mode == "fast":
             _check_file(source)
-        if IS_TRANSFORMERS_5:
-            tokenizer = (_load_slow if mode == "slow" else _load_fast)(
-                source, settings.get("tokenizer_class")
-            )
+        named = settings.get("tokenizer_class")
+        if IS_TRANSFORMERS_5 and mode == "slow":
+            tokenizer = _load_slow(source, named)
+        elif IS_TRANSFORMERS_5:
+            tokenizer = _load_fast(source, named)
         else:
             tokenizer = AutoTokenizer.from_pretrained(
                 source.name_or_path,
@@ -61,8 +62,9 @@ def load_tokenizer(source: Source, mode: TokenizerMode) -> PreTrainedTokenizerBa
 
 
 def _check_file(source: Source) -> None:
-    """Raise a ValueError if a model's `tokenizer.json` exceeds the budget, which transformers would
-    not notice.
+    """Raise a ValueError if a model's `tokenizer.json` exceeds the budget.
+
+    transformers would not notice it.
     """
     path = cached_file(
         source.name_or_path, TOKENIZER_FILE, revision=source.revision, **_MAY_BE_MISSING
@@ -76,22 +78,25 @@ def _check_file(source: Source) -> None:
 
 
 class _AsInFile(PreTrainedTokenizerFast):  # type: ignore[misc] # transformers is untyped here
-    """What `tokenizer.json` holds. The classes of transformers 5 build another tokenizer from its
-    vocabulary.
+    """What `tokenizer.json` holds.
+
+    The classes of transformers 5 build another tokenizer from its vocabulary.
     """
 
     frames_empty_texts = True
-    """Whether an empty text gets special tokens. In transformers 4 the class without a model of its
-    own adds none.
+    """Whether an empty text gets special tokens.
+
+    In transformers 4 the class without a model of its own adds none.
     """
 
     def build_inputs_with_special_tokens(self, ids: list[int]) -> list[int]:
-        return [*self.encode("")] if self.frames_empty_texts else ids
+        return list(self.encode("")) if self.frames_empty_texts else ids
 
 
 def _load_fast(source: Source, named: str | None) -> PreTrainedTokenizerBase | None:
-    """Load a fast tokenizer with transformers 5, with the special tokens of its class in
-    transformers 4.
+    """Load a fast tokenizer with transformers 5.
+
+    It gets the special tokens of its class in transformers 4.
 
     Returns None without `tokenizer.json`: transformers 4 and 5 make different ones of the other
     files.
