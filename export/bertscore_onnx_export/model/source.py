@@ -1,6 +1,6 @@
 """The source of a model, a Hub id or a local folder.
 
-Its name; and the errors of loading it.
+What follows from it: the model's name, and the errors of loading it.
 """
 
 import contextlib
@@ -9,6 +9,7 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,9 @@ LAYERS = (
     "n_layer",
 )
 SIZES = ("hidden_size", "d_model", "dim", "emb_dim", "n_embd")
-"""The names of these numbers in the configurations of transformers; later ones may be the
-decoder's.
+"""The names of these numbers in the configurations of transformers.
+
+Later ones may be the decoder's.
 """
 
 _LONGEST_CAUSE = 300
@@ -67,13 +69,12 @@ class Source:
     @property
     def model_id(self) -> str:
         """The name of the model: as given, the Hub's, or the folder's."""
-        own = (
-            name_of_folder(Path(self.name_or_path))
-            if self.is_named_by_folder
-            else self.name_or_path
-        )
-        name = own if self.name is None else self.name
-        name += "" if self.adapter is None else f"+{self.adapter}"
+        if self.is_named_by_folder:
+            name = name_of_folder(Path(self.name_or_path))
+        else:
+            name = self.name_or_path if self.name is None else self.name
+        if self.adapter is not None:
+            name += f"+{self.adapter}"
         if not name.isprintable() or "|" in name or name in {"", ".", ".."}:
             raise ExportError(
                 f"{name!r} cannot be a model's name, which must be printable and have no '|'. "
@@ -85,13 +86,17 @@ class Source:
     def remedy(self) -> str:
         """The advice for damaged files: a sentence for an error message."""
         folder = Path(self.name_or_path)
-        if ((folder.parent if folder.is_file() else folder) / MANIFEST).is_file():
+        bundle = folder.parent if folder.is_file() else folder
+        if (bundle / MANIFEST).is_file():
             return (
                 "It is a bundle already, which `bertscore-onnx score --model` takes. For another "
                 "layer or precision, name the model that it was made from."
             )
-        files = [file for file in sorted(folder.glob("*")) if file.is_file()]
-        if pointers := [file.name for file in files if _begins(file, _POINTER)]:
+        pointers = []
+        for file in sorted(folder.glob("*")):
+            if file.is_file() and _begins(file, _POINTER):
+                pointers.append(file.name)
+        if pointers:
             return (
                 f"It holds pointers of git-lfs in place of {', '.join(pointers)}: run `git lfs "
                 "pull` there."
@@ -100,9 +105,10 @@ class Source:
 
 
 @contextlib.contextmanager
-def loading(part: str, source: Source) -> Iterator[None]:
-    """Turn any error of other libraries over a model's files into an ExportError that names the
-    cause.
+def loading(content: str, source: Source) -> Iterator[None]:
+    """Turn any error over a model's files into an ExportError.
+
+    It names the cause of another library's error.
 
     For damaged files, transformers, safetensors and tokenizers raise errors of any class; a panic
     of their Rust code is not even an Exception.
@@ -112,10 +118,10 @@ def loading(part: str, source: Source) -> Iterator[None]:
     except (BertScoreOnnxError, KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:
-        cause = _cause(part, Path(source.name_or_path), error)
+        cause = _cause(content, Path(source.name_or_path), error)
         remedy = "Install what is missing." if isinstance(error, ImportError) else source.remedy
         raise ExportError(
-            f"Cannot load the {part} of {source.name_or_path!r}: {cause.rstrip('.')}. {remedy}"
+            f"Cannot load the {content} of {source.name_or_path!r}: {cause.rstrip('.')}. {remedy}"
         ) from error
 
 
@@ -124,31 +130,41 @@ _FILES = {
     "weights": ("*.safetensors", "*.bin"),
     "tokenizer": ("tokenizer.json", "*vocab*", "*.model", "*.codes"),
 }
-"""The files that a part is loaded from: a folder has some of them."""
+"""The files that each content is loaded from: a folder has some of them."""
 
 
-def _cause(part: str, folder: Path, error: BaseException) -> str:
-    """Return why a part of a model cannot be loaded: what the folder lacks, or else the first line
-    of the error.
+def _cause(content: str, folder: Path, error: BaseException) -> str:
+    """Return why a content of a model cannot be loaded.
+
+    It is what the folder lacks, or else the first line of the error.
     """
-    if not isinstance(error, ImportError):
-        patterns = _FILES.get(part)
-        if (
-            patterns
-            and folder.is_dir()
-            and not any(file for pattern in patterns for file in folder.glob(pattern))
-        ):
-            return f"the folder has no {' or '.join(patterns)}"
-        if folder.is_file() and part == "configuration":
-            return "it is a file"
-        if isinstance(error, OSError) and part == "configuration" and not folder.exists():
-            return "there is no such folder, and the Hub has no such model or cannot be reached"
+    missing = None if isinstance(error, ImportError) else _missing(content, folder, error)
+    return missing or _cause_in_message(error)
+
+
+def _missing(content: str, folder: Path, error: BaseException) -> str | None:
+    """Return what a folder lacks; None if it has all that a content may be loaded from."""
+    patterns = _FILES.get(content, ())
+    if patterns and folder.is_dir() and not any(chain(*map(folder.glob, patterns))):
+        return f"the folder has no {' or '.join(patterns)}"
+    if content != "configuration":
+        return None
+    if folder.is_file():
+        return "it is a file"
+    if isinstance(error, OSError) and not folder.exists():
+        return "there is no such folder, and the Hub has no such model or cannot be reached"
+    return None
+
+
+def _cause_in_message(error: BaseException) -> str:
+    """Return the first line of an error, or in plain words what it means."""
     line = first_line(error)
     if line.startswith("Unrecognized model in"):
         return "its config.json has no model_type"
     if type(error).__name__ == "SafetensorError":
         return f"a file of weights is damaged or cut short ({line})"
-    if len(shapes := re.findall(r"torch\.Size\(\[([\d, ]*)\]\)", line)) == 2:
+    shapes = re.findall(r"torch\.Size\(\[([\d, ]*)\]\)", line)
+    if len(shapes) == 2:
         return (
             f"size mismatch: a tensor of the shape ({shapes[0]}), where config.json describes "
             f"({shapes[1]})"
@@ -157,11 +173,9 @@ def _cause(part: str, folder: Path, error: BaseException) -> str:
         return "size mismatch: tensors have other shapes than config.json describes"
     if isinstance(error, KeyError):
         return f"transformers knows no {line}"
-    return (
-        line
-        if isinstance(error, OSError | ValueError | ImportError)
-        else f"{type(error).__name__}, {line}"
-    )
+    if isinstance(error, OSError | ValueError | ImportError):
+        return line
+    return f"{type(error).__name__}, {line}"
 
 
 def license_of(source: Source) -> dict[str, str]:
@@ -181,7 +195,10 @@ def license_of(source: Source) -> dict[str, str]:
 
 
 def refuse_own_code(source: Source, settings: Mapping[str, Any], file: str) -> None:
-    """Raise an ExportError if the settings in a file refer to code of the model's own."""
+    """Raise an ExportError if settings in a file refer to code of the model.
+
+    Such code is the model's own.
+    """
     if settings.get("auto_map"):
         raise ExportError(
             f"{source.name_or_path} comes with code of its own (`auto_map` in {file}), and the "
@@ -193,10 +210,10 @@ def refuse_own_code(source: Source, settings: Mapping[str, Any], file: str) -> N
 def check_early(
     source: Source, num_layers: int | None, *, all_layers: bool, has_output: bool
 ) -> None:
-    """Raise an error for a folder without a configuration or of too vague a name, or a layer that
-    its model lacks.
+    """Raise an error for what can be known before PyTorch is imported.
 
-    It is read before PyTorch is imported, which takes half a minute on some machines.
+    That is a folder without a configuration or of too vague a name, or a layer that its model
+    lacks. The import takes half a minute on some machines.
     """
     folder = Path(source.name_or_path)
     is_of_the_hub = len(folder.parts) <= 2 and not source.name_or_path.startswith((".", "/", "~"))
@@ -209,9 +226,8 @@ def check_early(
         check_name(source, model)
         layers = model.model_layers
         if layers is not None and not all_layers:
-            check_layer(
-                source.name_or_path, choose_layer(source.model_id, num_layers, layers), layers
-            )
+            chosen = choose_layer(source.model_id, num_layers, layers)
+            check_layer(source.name_or_path, chosen, layers)
 
 
 def _architecture(settings: Mapping[str, Any]) -> Architecture:
@@ -231,7 +247,8 @@ def check_name(source: Source, model: Architecture) -> None:
 
     A warning says so if a folder's name alone makes it a model of the catalogue.
     """
-    if difference := catalogue.misnamed(source.model_id, model):
+    difference = catalogue.misnamed(source.model_id, model)
+    if difference:
         raise ExportError(
             f"{source.name_or_path} bears the name of another model: {difference}. Give it a name "
             "of its own with --name."
@@ -260,26 +277,29 @@ def choose_layer(model_id: str, num_layers: int | None, layers: int) -> int:
     Raise an UnknownLayerError if there is neither.
     """
     entry = catalogue.find(model_id)
-    chosen = entry.num_layers if num_layers is None and entry is not None else num_layers
-    if chosen is None:
+    if num_layers is None and entry is not None:
+        num_layers = entry.num_layers
+    if num_layers is None:
         raise UnknownLayerError(
             f"No layer is known for this model, {model_id}, which has {layers}. Choose one with "
             "--num-layers: about two thirds of the way up is usual, and `bertscore-onnx "
             "tune-layers` finds the best on judgements of yours."
         )
-    return chosen
+    return num_layers
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, or more of it if that line introduces a list.
+    """Return the first line of an error's message.
 
-    Messages of transformers may fill a page.
+    Return more of it if that line introduces a list. Messages of transformers may fill a page.
     """
     message = _COLOUR.sub("", str(error))
     lines = message.strip().splitlines()
     if not lines:
         return type(error).__name__
-    text = " ".join(message.split()) if lines[0].rstrip().endswith((":", "(")) else lines[0]
+    text = lines[0]
+    if text.rstrip().endswith((":", "(")):
+        text = " ".join(message.split())
     return text if len(text) <= _LONGEST_CAUSE else f"{text[:_LONGEST_CAUSE]}…"
 
 
@@ -292,40 +312,34 @@ def _begins(file: Path, content: bytes) -> bool:
 # model.
 
 _ANY_MODEL = {
-    *(
-        "best",
-        "checkpoint",
-        "encoder",
-        "export",
-        "final",
-        "hf",
-        "last",
-        "model",
-        "models",
-        "out",
-        "output",
-        "outputs",
-    ),
-    *(
-        "pytorch_model",
-        "save",
-        "saved",
-        "snapshot",
-        "tmp",
-        "transformer",
-        "weights",
-        "0_transformer",
-    ),
-    *(
-        "best_model",
-        "best-model",
-        "final_model",
-        "final-model",
-        "my_model",
-        "my-model",
-        "saved_model",
-        "saved-model",
-    ),
+    "best",
+    "checkpoint",
+    "encoder",
+    "export",
+    "final",
+    "hf",
+    "last",
+    "model",
+    "models",
+    "out",
+    "output",
+    "outputs",
+    "pytorch_model",
+    "save",
+    "saved",
+    "snapshot",
+    "tmp",
+    "transformer",
+    "weights",
+    "0_transformer",
+    "best_model",
+    "best-model",
+    "final_model",
+    "final-model",
+    "my_model",
+    "my-model",
+    "saved_model",
+    "saved-model",
 }
 """Names of folders, in lower case, that do not describe the model in them."""
 
@@ -333,8 +347,9 @@ _CHECKPOINT = re.compile(r"(checkpoint|ckpt|epoch|step)?[-_]?\d+|[\da-f]{40}", r
 """The name of a numbered checkpoint, or of a commit."""
 
 _SAME = 1e-3
-"""The most that golden scores of one model differ between machines; scores of two models differ by
-more.
+"""The most that golden scores of one model differ between machines.
+
+Scores of two models differ by more.
 """
 
 
@@ -344,12 +359,12 @@ def name_of_folder(folder: Path) -> str:
     In the cache of a hub (`models--ORG--NAME/snapshots/REVISION`), the hub's id.
     """
     folder = folder.resolve()
-    repository = (
-        folder.parents[1].name
-        if len(folder.parents) > 1 and folder.parent.name == "snapshots"
-        else ""
-    )
-    return repository[8:].replace("--", "/") if repository.startswith("models--") else folder.name
+    repository = ""
+    if len(folder.parents) > 1 and folder.parent.name == "snapshots":
+        repository = folder.parents[1].name
+    if not repository.startswith("models--"):
+        return folder.name
+    return repository.removeprefix("models--").replace("--", "/")
 
 
 def is_vague(name: str) -> bool:
@@ -358,7 +373,7 @@ def is_vague(name: str) -> bool:
 
 
 def check_name_of_folder(name: str) -> None:
-    """Raise an ExportError if a folder's name does not describe the model in it."""
+    """Raise an ExportError if a folder's name does not describe its model."""
     if is_vague(name):
         raise ExportError(
             f"The folder's name, {name!r}, would become the model's, and that of any other model "
@@ -367,7 +382,9 @@ def check_name_of_folder(name: str) -> None:
 
 
 def check_same_model(manifest: Manifest) -> None:
-    """Raise an ExportError if the home folder holds another model under the name of a new bundle.
+    """Raise an ExportError if the home folder has another model of this name.
+
+    It may hold another model under the name of a new bundle.
 
     Another model has another architecture or size, or other scores of the golden pairs at the same
     layer.
@@ -395,8 +412,10 @@ def _may_be_same(stored: Manifest, new: Manifest) -> bool:
 
     if facts(stored) != facts(new):
         return False
-    return scored(stored) != scored(new) or all(
-        abs(first - second) < _SAME
-        for old_pair, new_pair in zip(stored.golden, new.golden, strict=True)
-        for first, second in zip(old_pair.f1, new_pair.f1, strict=True)
-    )
+    if scored(stored) != scored(new):
+        return True
+    for old_pair, new_pair in zip(stored.golden, new.golden, strict=True):
+        for first, second in zip(old_pair.f1, new_pair.f1, strict=True):
+            if not abs(first - second) < _SAME:
+                return False
+    return True
