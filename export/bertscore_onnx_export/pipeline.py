@@ -1,4 +1,7 @@
-"""The whole export: load, cut, write the graph, convert the tokenizer, verify, place the bundle."""
+"""The whole export of a model into a bundle.
+
+Load, cut, write the graph, convert the tokenizer, verify, place the bundle.
+"""
 
 import importlib.metadata
 import logging
@@ -83,7 +86,9 @@ def export_model(
     force: bool = False,
     report: Callable[[str], object] = _log.info,
 ) -> Path:
-    """Export a model into a bundle with the same scores, and return the bundle's folder.
+    """Export a model into a bundle with the same scores.
+
+    Return the bundle's folder.
 
     Raises an ExportError if the model or its tokenizer cannot be exported, or the bundle fails its
     verification.
@@ -101,8 +106,12 @@ def export_model(
     family = family_of(config)
     layers = count_layers(config)
     check_name(source, Architecture(family.name, layers, config.hidden_size, config.vocab_size))
-    num_layers = layers if all_layers else choose_layer(model_id, num_layers, layers)
-    variant = Variant(None if all_layers else num_layers, tokenizer_mode, precision)
+    if all_layers:
+        num_layers = layers
+        variant = Variant(None, tokenizer_mode, precision)
+    else:
+        num_layers = choose_layer(model_id, num_layers, layers)
+        variant = Variant(num_layers, tokenizer_mode, precision)
     target = output or bundle_folder(model_id, variant)
     with staging_folder(target, force=force) as folder:
         report(f"Loading the weights up to layer {num_layers}, and the tokenizer")
@@ -118,7 +127,8 @@ def export_model(
         padding = takes_padding(model, family)
         if not family.is_tested:
             verify_vectors(model, folder / GRAPH_FILE, padding=padding)
-            if all_layers and inner_norm and (middle := num_layers // 2):
+            middle = num_layers // 2
+            if all_layers and inner_norm and middle:
                 verify_inner_layer(model, load_cut(source, config, family, middle), middle)
         if precision == "fp16":
             fuse(folder, config)
@@ -129,16 +139,16 @@ def export_model(
             quantize_to_int8(folder)
         report(f"Converting the {tokenizer_mode} tokenizer")
         facts = write_tokenizer(original, max_tokens(model, config, family), folder)
-        slow_differences = (
-            compare_with_slow(source, facts, folder) if tokenizer_mode == "fast" else None
-        )
+        slow_differences = None
+        if tokenizer_mode == "fast":
+            slow_differences = compare_with_slow(source, facts, folder)
         if scoring_graph:
+            vocabulary = _vocabulary(config, facts)
             written_layers = num_layers + 1 if all_layers else None
-            write_scoring_graph(
-                folder, _vocabulary(config, facts), padding=padding, layers=written_layers
-            )
+            write_scoring_graph(folder, vocabulary, padding=padding, layers=written_layers)
         report("Verifying against PyTorch")
         ids_of = partial(original_ids, original)
+        first_layer = 0 if all_layers else num_layers
         manifest = Manifest(
             format_version=FORMAT_VERSION,
             model_id=model_id,
@@ -158,7 +168,7 @@ def export_model(
             tokenizer_mode=tokenizer_mode,
             tokenizer_spec=facts.spec,
             tokenizer_differences=facts.differences,
-            baselines=_baselines(model_id, range(0 if all_layers else num_layers, num_layers + 1)),
+            baselines=_baselines(model_id, range(first_layer, num_layers + 1)),
             exported_with=versions,
             files={file.name: file_digest(file) for file in sorted(folder.iterdir())},
             padding=padding,
@@ -173,13 +183,11 @@ def export_model(
             check_same_model(manifest)
         long_text = encode_long_text(model, ids_of, facts.max_length)
         del model  # free memory for the runtime's own copy
-        manifest = msgspec.structs.replace(
-            manifest, golden_difference=verify_bundle(folder, long_text)
-        )
+        difference = verify_bundle(folder, long_text)
+        manifest = msgspec.structs.replace(manifest, golden_difference=difference)
         if scoring_graph:
-            manifest = msgspec.structs.replace(
-                manifest, scoring_difference=verify_scoring_graph(folder)
-            )
+            difference = verify_scoring_graph(folder)
+            manifest = msgspec.structs.replace(manifest, scoring_difference=difference)
         sealed = write_manifest(folder, manifest)
         license_fields = license_of(source) if license_id is None else {"license": license_id}
         (folder / CARD).write_text(
@@ -201,17 +209,23 @@ def _vocabulary(config: Any, facts: TokenizerFacts) -> Vocabulary:
 
 
 def _baselines(model_id: str, layers: range) -> dict[str, list[Baseline]]:
-    """Return the catalogue's baselines of the languages that have one for each layer."""
+    """Return the baselines of the languages that have one for each layer.
+
+    They are the catalogue's.
+    """
     rows = [catalogue.baselines(model_id, layer) for layer in layers]
-    return {
-        language: [row[language] for row in rows]
-        for language in rows[0]
-        if all(language in row for row in rows)
-    }
+    found = {}
+    for language in rows[0]:
+        if all(language in row for row in rows):
+            found[language] = [row[language] for row in rows]
+    return found
 
 
 def _check_types(manifest: Manifest, source: Source) -> None:
-    """Raise an ExportError if the manifest contains a setting of the model with a wrong type."""
+    """Raise an ExportError if a setting in the manifest has a wrong type.
+
+    The settings are those of the model.
+    """
     try:
         msgspec.json.decode(msgspec.json.encode(manifest), type=Manifest)
     except msgspec.ValidationError as error:
