@@ -1,5 +1,6 @@
-"""Verifies a bundle: the model itself, the runtime and the scoring graph must give the golden pairs
-the same scores.
+"""Verifies a bundle.
+
+The model itself, the runtime and the scoring graph must give the golden pairs the same scores.
 """
 
 from dataclasses import dataclass
@@ -27,7 +28,10 @@ HARMLESS = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class LongText:
-    """A text at the maximum length of a bundle, or of more tokens than its model has positions."""
+    """A text at the maximum length of a bundle.
+
+    Or of more tokens than its model has positions.
+    """
 
     ids: list[int]
 
@@ -36,8 +40,9 @@ class LongText:
 
 
 def verify_bundle(folder: Path, long_text: LongText | None = None) -> float:
-    """Return the largest difference between the runtime's scores of a bundle's golden pairs and
-    PyTorch's.
+    """Return how much the runtime's scores differ from PyTorch's.
+
+    It is the largest difference for a bundle's golden pairs.
 
     Raises a VerificationError above the tolerance of the bundle's precision, or if the vectors of a
     long text differ: a trace may have fixed a length, or the runtime may compute distances
@@ -48,7 +53,8 @@ def verify_bundle(folder: Path, long_text: LongText | None = None) -> float:
         if pipeline.manifest.is_published:
             check_inputs(pipeline)
         try:
-            difference, tolerance = golden_difference(pipeline), golden_tolerance(pipeline)
+            difference = golden_difference(pipeline)
+            tolerance = golden_tolerance(pipeline)
         except EncodingError as error:
             raise VerificationError(
                 f"The exported graph gives infinite or undefined vectors in {precision}. The "
@@ -58,7 +64,8 @@ def verify_bundle(folder: Path, long_text: LongText | None = None) -> float:
         if not difference <= tolerance:
             raise _different(difference, "the golden pairs", tolerance, precision)
         if long_text is not None:
-            text, ids = f"a text of {len(long_text.ids)} tokens", np.array([long_text.ids])
+            text = f"a text of {len(long_text.ids)} tokens"
+            ids = np.array([long_text.ids])
             try:
                 # (layers, tokens, hidden)
                 vectors = unit_vectors_of(pipeline, ids, np.ones_like(ids))[:, 0]
@@ -68,7 +75,8 @@ def verify_bundle(folder: Path, long_text: LongText | None = None) -> float:
                     "bundle was not kept."
                 ) from error
             if precision == "fp32":
-                change, tolerance = float(np.abs(vectors - long_text.vectors).max()), HARMLESS
+                change = float(np.abs(vectors - long_text.vectors).max())
+                tolerance = HARMLESS
             else:  # by similarity, as the scores
                 change = float((1 - (vectors * long_text.vectors).sum(axis=-1)).mean(axis=-1).max())
             if not change <= tolerance:
@@ -86,17 +94,16 @@ def _different(
 
 
 def verify_scoring_graph(folder: Path) -> float:
-    """Return the largest difference between the scores of the scoring graph and of the runtime for
-    the golden pairs.
+    """Return how much the scoring graph differs from the runtime.
+
+    It is the largest difference between their scores of the golden pairs.
 
     Raises a VerificationError above the tolerance of the bundle's precision.
     """
     bundle = open_bundle(folder, verify=True)
     try:
-        difference, tolerance = (
-            difference_by_pairs(bundle, device="cpu"),
-            GOLDEN_TOLERANCES[bundle.manifest.precision],
-        )
+        difference = difference_by_pairs(bundle, device="cpu")
+        tolerance = GOLDEN_TOLERANCES[bundle.manifest.precision]
     except (EncodingError, GraphError) as error:
         raise VerificationError(
             f"The scoring graph cannot be used: {error} The bundle was not kept; export without "

@@ -1,4 +1,7 @@
-"""The scores of the golden pairs, and the vectors of a long text, in PyTorch."""
+"""The scores of the golden pairs, and the vectors of a long text.
+
+Both are PyTorch's.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -43,8 +46,9 @@ def encode_long_text(model: PreTrainedModel, ids_of: Tokenize, max_length: int |
     Raise a VerificationError if the model itself cannot take it.
     """
     heads = getattr(model.config, "num_attention_heads", 16)
-    most = min(max_length or _beyond_positions(model.config), math.isqrt(_MOST_WEIGHTS // heads))
-    ids = ids_of(" ".join([GOLDEN_PAIRS[0][0]] * most), most)  # at least a token each
+    length = max_length or _beyond_positions(model.config)
+    length = min(length, math.isqrt(_MOST_WEIGHTS // heads))
+    ids = ids_of(" ".join([GOLDEN_PAIRS[0][0]] * length), length)  # at least a token each
     row = torch.tensor([ids])
     try:
         vectors = unit_vectors(model, row, torch.ones_like(row))
@@ -58,9 +62,14 @@ def encode_long_text(model: PreTrainedModel, ids_of: Tokenize, max_length: int |
 
 
 def _beyond_positions(config: Any) -> int:
-    """Return more tokens than a trace could have fixed, for a model whose maximum is not stated."""
+    """Return more tokens than a trace could have fixed.
+
+    For a model whose maximum is not stated.
+    """
     positions = getattr(config, "max_position_embeddings", None)
-    return (positions if type(positions) is int and positions > 0 else 512) * 5 // 4
+    if type(positions) is not int or positions <= 0:
+        positions = 512
+    return positions * 5 // 4
 
 
 def _score(
@@ -69,19 +78,20 @@ def _score(
     reference: Sequence[int],
     zero_weight_ids: Sequence[int],
 ) -> Tensor:
-    """Return P, R and F of a pair, (3, layers) (Zhang et al., ICLR 2020, section 3)."""
+    """Return P, R and F of a pair, (3, layers).
+
+    Zhang et al., ICLR 2020, section 3.
+    """
 
     def embed(tokens: Sequence[int]) -> tuple[Tensor, Tensor]:
-        ids = torch.tensor([[*tokens]])
+        ids = torch.tensor([list(tokens)])
         vectors = unit_vectors(model, ids, torch.ones_like(ids))
         weights = (~torch.isin(ids[0], torch.tensor(zero_weight_ids))).float()  # (tokens,)
         # (layers, tokens, hidden), (tokens,)
         return vectors.reshape(-1, *vectors.shape[-2:]), weights / weights.sum()
 
-    (candidate_vectors, candidate_weights), (reference_vectors, reference_weights) = (
-        embed(candidate),
-        embed(reference),
-    )
+    candidate_vectors, candidate_weights = embed(candidate)
+    reference_vectors, reference_weights = embed(reference)
     # (layers, cand_tokens, ref_tokens)
     similarity = candidate_vectors @ reference_vectors.transpose(1, 2)
     precision = similarity.amax(dim=2) @ candidate_weights  # (layers,)
@@ -90,14 +100,11 @@ def _score(
 
 
 def _undefined(model: PreTrainedModel) -> str:
-    damaged = next(
-        (name for name, weight in model.named_parameters() if not weight.isfinite().all()), None
-    )
-    cause = (
-        "its vectors are zero or overflow"
-        if damaged is None
-        else f"{damaged} has weights that are not finite"
-    )
+    cause = "its vectors are zero or overflow"
+    for name, weight in model.named_parameters():
+        if not weight.isfinite().all():
+            cause = f"{name} has weights that are not finite"
+            break
     return (
         f"The model's own scores are undefined in PyTorch: {cause}. Download or save the model "
         "again."

@@ -1,6 +1,9 @@
-"""Texts that every export is tested with: plain ones, edge cases, and the golden pairs of the
-bundle.
+"""Texts that every export is tested with.
+
+They are plain ones, edge cases, and the golden pairs of the bundle.
 """
+
+from itertools import chain
 
 GOLDEN_PAIRS: tuple[tuple[str, str], ...] = (
     ("The cat sat on the mat.", "A cat was sitting on the mat."),
@@ -24,7 +27,7 @@ meanings.
 """
 
 PLAIN_TEXTS: tuple[str, ...] = (
-    *(text for pair in GOLDEN_PAIRS[:6] for text in pair),
+    *chain(*GOLDEN_PAIRS[:6]),
     "The committee, which met on Tuesday, postponed its decision until 3 p.m. on 14 March 2019.",
     'He asked: "Who\'s there?" -- and nobody answered.',
     "Prices fell from $1,299.00 to €999 (about 23%).",

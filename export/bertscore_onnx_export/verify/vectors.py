@@ -1,4 +1,4 @@
-"""The unit vectors of a model, and the comparison of its graph with them."""
+"""The unit vectors of a model, and how its graph compares with them."""
 
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,9 @@ _ADVICE = "Export a model of another type; `bertscore-onnx models` lists those k
 
 
 def unit_vectors(model: PreTrainedModel, ids: Tensor, mask: Tensor) -> Tensor:
-    """Return the unit vectors of ids, (batch, tokens): (batch, tokens, hidden), with a first axis
-    for all layers.
+    """Return the unit vectors of ids.
+
+    From (batch, tokens) to (batch, tokens, hidden), with a first axis for all layers.
     """
     with torch.no_grad():
         vectors = model(ids, attention_mask=mask).last_hidden_state
@@ -29,8 +30,9 @@ def unit_vectors(model: PreTrainedModel, ids: Tensor, mask: Tensor) -> Tensor:
 
 
 def sample_ids(model: PreTrainedModel, tokens: int, *, padding: int = 0) -> tuple[Tensor, Tensor]:
-    """Return ids of a number of tokens followed by padding, and their mask, (1, tokens + padding)
-    each.
+    """Return ids of a number of tokens followed by padding, and their mask.
+
+    Both are (1, tokens + padding).
     """
     # away from special tokens; RoBERTa does not count padding as positions
     middle = model.config.vocab_size // 2
@@ -39,9 +41,9 @@ def sample_ids(model: PreTrainedModel, tokens: int, *, padding: int = 0) -> tupl
 
 
 def verify_vectors(model: PreTrainedModel, graph: Path, *, padding: bool) -> None:
-    """Raise a VerificationError if a graph differs from its model on batches of several shapes.
+    """Raise a VerificationError if a graph differs from its model.
 
-    A trace may have fixed any of the shapes.
+    They are compared on batches of several shapes: a trace may have fixed any of the shapes.
     """
     session = load_onnxruntime().InferenceSession(graph)
     for batch, tokens, padded in ((1, 1, 0), (1, 17, 0), (3, 9, 7 if padding else 0)):
@@ -50,9 +52,8 @@ def verify_vectors(model: PreTrainedModel, graph: Path, *, padding: bool) -> Non
         feed = {node.name: values[node.name] for node in session.get_inputs()}
         try:
             vectors = torch.from_numpy(session.run(None, feed)[0])  # (batch, tokens, hidden)
-            difference = float(
-                (vectors - unit_vectors(model, ids, mask))[..., :tokens, :].abs().max()
-            )
+            differences = vectors - unit_vectors(model, ids, mask)
+            difference = float(differences[..., :tokens, :].abs().max())
         # ONNX Runtime's errors are untyped; different shapes raise RuntimeError
         except Exception as error:
             raise VerificationError(
@@ -68,15 +69,14 @@ def verify_vectors(model: PreTrainedModel, graph: Path, *, padding: bool) -> Non
 
 
 def verify_inner_layer(model: PreTrainedModel, cut: PreTrainedModel, layer: int) -> None:
-    """Raise a VerificationError if a layer of a model that returns all of them is not what the
-    model cut there returns.
+    """Raise a VerificationError if an inner layer is not that of a cut model.
 
-    They differ if a norm follows the last layer, and the model's row does not name it.
+    The layer is one of a model that returns all of them, and the other model is cut there. They
+    differ if a norm follows the last layer, and the model's row does not name it.
     """
     ids, mask = sample_ids(model, 17)
-    difference = float(
-        (unit_vectors(model, ids, mask)[layer] - unit_vectors(cut, ids, mask)).abs().max()
-    )
+    among_all = unit_vectors(model, ids, mask)[layer]
+    difference = float((among_all - unit_vectors(cut, ids, mask)).abs().max())
     if not difference <= HARMLESS:
         raise VerificationError(
             f"Layer {layer} among all layers differs from a model of the type "
@@ -109,8 +109,6 @@ def takes_padding(model: PreTrainedModel, family: Family) -> bool:
     """Return whether padding leaves the vectors of the real tokens unchanged."""
     if family.is_tested:
         return family.padding
-    alone, padded = (
-        unit_vectors(model, *sample_ids(model, 9)),
-        unit_vectors(model, *sample_ids(model, 9, padding=7)),
-    )
+    alone = unit_vectors(model, *sample_ids(model, 9))
+    padded = unit_vectors(model, *sample_ids(model, 9, padding=7))
     return bool((alone - padded[..., :9, :]).abs().max() < HARMLESS)
