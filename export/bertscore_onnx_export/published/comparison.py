@@ -1,5 +1,6 @@
-"""Compares a bundle of a published graph with the PyTorch model, if its weights lie beside the
-graph.
+"""Compares a bundle of a published graph with the PyTorch model.
+
+It does if the model's weights lie beside the graph.
 """
 
 import warnings
@@ -26,11 +27,8 @@ def load_model(source: Source, num_layers: int) -> Any:
     Raise an ExportError with the reason if no comparison is possible.
     """
     folder = Path(source.name_or_path)
-    if not any(
-        (folder / f"{name}{suffix}").is_file()
-        for name in _WEIGHTS
-        for suffix in ("", ".index.json")
-    ):
+    files = [*_WEIGHTS, *(f"{name}.index.json" for name in _WEIGHTS)]
+    if not any((folder / name).is_file() for name in files):
         raise ExportError(f"{folder} has no {' or '.join(_WEIGHTS)}")
     for package in _PACKAGES:
         if find_spec(package) is None:
@@ -60,7 +58,7 @@ def compare_with_model(source: Source, bundle: Path, manifest: Manifest, model: 
         return TextTokenizer(bundle, spec=None, max_length=max_length, empty_ids=manifest.empty_ids)
 
     def ids_of(text: str, max_length: int | None) -> list[int]:
-        return [int(one) for one in tokenizer(max_length)([text])[0][0]]
+        return [int(index) for index in tokenizer(max_length)([text])[0][0]]
 
     # PyTorch fails in many ways if its tokenizer does not fit
     with loading("model to score with it", source):

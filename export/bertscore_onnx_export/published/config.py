@@ -15,12 +15,9 @@ from bertscore_onnx_export.model.source import LAYERS, SIZES
 _DECODER_LAYERS = ("decoder_layers", "num_decoder_layers")
 
 _POSITIONS = ("max_position_embeddings", "max_encoder_position_embeddings")
-_TYPES = {
-    **dict.fromkeys(
-        (*LAYERS, *SIZES, *_DECODER_LAYERS, *_POSITIONS, "vocab_size", "pad_token_id"), int
-    ),
-    **dict.fromkeys(("is_encoder_decoder", "position_biased_input"), bool),
-}
+_NUMBERS = (*LAYERS, *SIZES, *_DECODER_LAYERS, *_POSITIONS, "vocab_size", "pad_token_id")
+_SWITCHES = ("is_encoder_decoder", "position_biased_input")
+_TYPES = {**dict.fromkeys(_NUMBERS, int), **dict.fromkeys(_SWITCHES, bool)}
 """The settings that are read, beside `model_type`; any may be null."""
 
 
@@ -62,8 +59,9 @@ class PublishedConfig:
             ) from error
 
     def check_token_types(self) -> None:
-        """Raise an UnsupportedFamilyError if the model computes other vectors with token types of 0
-        than without.
+        """Raise an UnsupportedFamilyError if token types of 0 change the vectors.
+
+        A model may compute other vectors with them than without.
         """
         if not ignores_type_zero(self._settings):
             raise UnsupportedFamilyError(
@@ -95,35 +93,39 @@ def read_config(folder: Path) -> PublishedConfig:
             "without '|'. Copy it from the model's repository."
         )
     for name, kind in _TYPES.items():
-        if type(value := settings.get(name)) not in (kind, NoneType):
+        value = settings.get(name)
+        if type(value) not in (kind, NoneType):
             expected = "a whole number" if kind is int else "true or false"
             raise ExportError(
                 f"{file} has {name} = {shortened(json.dumps(value))}; expected {expected}. Copy "
                 "it from the model's repository."
             )
     padding = settings.get("pad_token_id")
+    if padding is not None and padding < 0:
+        padding = None
+    has_decoder = settings.get("is_encoder_decoder") is True
     facts = SimpleNamespace(**settings | {"model_type": model_type})
     return PublishedConfig(
         model_type=model_type,
         num_layers=_number(settings, LAYERS, MAX_LAYERS, file),
         hidden_size=_number(settings, SIZES, MAX_SIZE, file),
         vocab_size=_number(settings, ("vocab_size",), MAX_VOCAB_SIZE, file),
-        pad_token_id=padding if padding is not None and padding >= 0 else None,
+        pad_token_id=padding,
         max_tokens=max_positions(facts),
-        has_decoder=settings.get("is_encoder_decoder") is True
-        or any(name in settings for name in _DECODER_LAYERS),
+        has_decoder=has_decoder or any(name in settings for name in _DECODER_LAYERS),
         _settings=facts,
     )
 
 
-def _number(settings: dict[str, Any], names: tuple[str, ...], most: int, file: Path) -> int:
+def _number(settings: dict[str, Any], names: tuple[str, ...], largest: int, file: Path) -> int:
     for name in names:
-        if (number := settings.get(name) or 0) > 0:
-            if number > most:
-                raise ExportError(
-                    f"{file} has {name} = {shortened(str(number))}, and at most {most:,} is "
-                    "accepted. Copy it from the model's repository."
-                )
+        number: int = settings.get(name) or 0
+        if number > largest:
+            raise ExportError(
+                f"{file} has {name} = {shortened(str(number))}, and at most {largest:,} is "
+                "accepted. Copy it from the model's repository."
+            )
+        if number > 0:
             return number
     raise ExportError(
         f"{file} has no number as {'/'.join(names)}. Copy it from the model's repository."

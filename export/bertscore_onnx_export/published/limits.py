@@ -1,5 +1,6 @@
-"""Runs a module in a process of its own with limits of CPU time and memory, since its input may
-come from anybody.
+"""Runs a module in a process of its own with limits.
+
+CPU time and memory are limited, since its input may come from anybody.
 
 A graph may contain an endless loop, and a tokenizer may lengthen a text without end, in native code
 that Python cannot interrupt.
@@ -20,10 +21,11 @@ from bertscore_onnx import errors
 from bertscore_onnx.errors import BertScoreOnnxError, ExportError, one_line
 from bertscore_onnx_export.model.source import Source, loading
 
-_MEMORY_BYTES, _MEMORY_FACTOR = 1_000_000_000, 6
-"""The memory for a tiny model, eight times what it takes, and the bytes more for each byte of a
-larger one.
-"""
+_MEMORY_BYTES = 1_000_000_000
+"""The memory for a tiny model: eight times what it takes."""
+
+_MEMORY_FACTOR = 6
+"""The bytes more for each byte of a larger model."""
 
 _SECONDS = 4
 """The CPU time of a step for a tiny model: several times what it takes."""
@@ -40,8 +42,9 @@ class _Failure(msgspec.Struct):
 
 
 def run_limited(module: str, folder: Path, *arguments: str) -> list[str]:
-    """Run a module that ends in `end_within_limits` on a folder: return its warnings, or raise its
-    error.
+    """Run a module that ends in `end_within_limits` on a folder.
+
+    Return its warnings, or raise its error.
     """
     paths = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
     ended = subprocess.run(  # noqa: S603 -- our own module
@@ -64,10 +67,10 @@ def run_limited(module: str, folder: Path, *arguments: str) -> list[str]:
 
 
 def end_within_limits(work: Callable[[], list[str]], folder: Path, size: int) -> None:
-    """Do work on a folder with a model of this size in bytes, with its memory limited, and end this
-    process.
+    """Do work on a folder with its memory limited, and end this process.
 
-    The work calls `allow` before each step, and returns warnings.
+    The folder has a model of this size in bytes. The work calls `allow` before each step, and
+    returns warnings.
     """
     _limit("RLIMIT_DATA", _MEMORY_BYTES + _MEMORY_FACTOR * size)
     _limit("RLIMIT_CORE", 0)
@@ -75,15 +78,17 @@ def end_within_limits(work: Callable[[], list[str]], folder: Path, size: int) ->
         with loading("graph or the tokenizer", Source(str(folder))):
             warnings = work()
     except BertScoreOnnxError as error:
-        sys.stdout.buffer.write(
-            msgspec.json.encode(_Failure(type(error).__name__, one_line(error)))
-        )
+        failure = _Failure(type(error).__name__, one_line(error))
+        sys.stdout.buffer.write(msgspec.json.encode(failure))
         sys.exit(1)
     sys.stdout.buffer.write(msgspec.json.encode(warnings))
 
 
 def allow(seconds: float) -> None:
-    """Let this process be killed if its next step takes this CPU time and a few seconds more."""
+    """Let this process be killed if its next step takes too much CPU time.
+
+    It may take these seconds and a few more.
+    """
     _limit("RLIMIT_CPU", math.ceil(time.process_time() + _SECONDS + seconds))
 
 
@@ -93,10 +98,10 @@ def _limit(kind: str, limit: int) -> None:
     import resource  # only on Unix
 
     number = getattr(resource, kind)
-    _, most = resource.getrlimit(number)
-    resource.setrlimit(
-        number, (limit if most == resource.RLIM_INFINITY else min(limit, most), most)
-    )
+    _, hard_limit = resource.getrlimit(number)
+    if hard_limit != resource.RLIM_INFINITY:
+        limit = min(limit, hard_limit)
+    resource.setrlimit(number, (limit, hard_limit))
 
 
 def _cause(ended: subprocess.CompletedProcess[bytes]) -> str:
@@ -107,6 +112,6 @@ def _cause(ended: subprocess.CompletedProcess[bytes]) -> str:
         name = signal.Signals(-ended.returncode).name
         return f"they crash ({name}), or need many times the memory of a model of this size"
     lines = ended.stderr.decode(errors="replace").strip().splitlines()
-    return one_line(
-        lines[-1] if lines else f"their process ended with status {ended.returncode}"
-    ).rstrip(".")
+    if not lines:
+        return f"their process ended with status {ended.returncode}"
+    return one_line(lines[-1]).rstrip(".")

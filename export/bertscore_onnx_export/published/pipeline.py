@@ -1,5 +1,6 @@
-"""The export of a published graph: write the bundle within limits, verify it, compare it with the
-model, place it.
+"""The export of a published graph.
+
+Write the bundle within limits, verify it, compare it with the model, and place it.
 """
 
 import logging
@@ -46,8 +47,9 @@ def export_graph(
     force: bool = False,
     report: Callable[[str], object] = _log.info,
 ) -> Path:
-    """Make a bundle of the graph in a model's folder, with its fast tokenizer, and return the
-    bundle's folder.
+    """Make a bundle of the graph in a model's folder, and return its folder.
+
+    The bundle has the model's fast tokenizer.
 
     Raises an ExportError if the graph has no vectors of tokens or cannot be cut at the layer, or if
     the bundle fails its verification.

@@ -1,5 +1,6 @@
-"""Writes a bundle of a published graph in a process with limits: reads both files, cuts the graph,
-scores with it.
+"""Writes a bundle of a published graph in a process with limits.
+
+It reads both files, cuts the graph, and scores with it.
 """
 
 import importlib.metadata
@@ -48,16 +49,18 @@ _LARGE = 250_000_000
 """The bytes of weights from which they get a file of their own."""
 
 _TOKEN_BYTES = 1_200
-"""The bytes that a token counts as in the size of a model: reading one of SentencePiece's takes 6
-kB of memory.
+"""The bytes that a token counts as in the size of a model.
+
+Reading one of SentencePiece's takes 6 kB of memory.
 """
 
 
 def write_bundle(
     folder: Path, file: Path, model_id: str, num_layers: int, output: Path
 ) -> list[str]:
-    """Write the graph in a file up to a layer, the tokenizer beside it and a manifest with the
-    uncut graph's scores.
+    """Write the graph up to a layer, the tokenizer beside it and a manifest.
+
+    The manifest holds the uncut graph's scores.
 
     Returns a warning if nothing but config.json tells the layer. Raises an ExportError if the graph
     has no vectors of tokens or cannot be cut at the layer, or if it or the tokenizer is damaged.
@@ -97,7 +100,11 @@ def _manifest(
     text = tokenizer.ids(GOLDEN_PAIRS[0][0])
     check_independent(session, text)
     rows = catalogue.baselines(model_id, num_layers)
+    versions = {"bertscore-onnx": __version__}
+    for package in _PACKAGES:
+        versions[package] = importlib.metadata.version(package)
     written = onnx.load(folder / GRAPH_FILE, load_external_data=False)
+    # The differences are not known here: the bundle is verified, and compared with PyTorch, later.
     return Manifest(
         format_version=FORMAT_VERSION,
         model_id=model_id,
@@ -118,10 +125,7 @@ def _manifest(
         tokenizer_spec=None,
         tokenizer_differences=0,
         baselines={language: [row] for language, row in rows.items()},
-        exported_with={
-            "bertscore-onnx": __version__,
-            **{name: importlib.metadata.version(name) for name in _PACKAGES},
-        },
+        exported_with=versions,
         files={file.name: file_digest(file) for file in sorted(folder.iterdir())},
         padding=not padding_changes(session, text, tokenizer.pad_id),
         golden=[_score(session, tokenizer, *pair) for pair in GOLDEN_PAIRS],
@@ -134,7 +138,10 @@ def _manifest(
 def _score(
     session: Any, tokenizer: PublishedTokenizer, candidate: str, reference: str
 ) -> GoldenPair:
-    """Score a golden pair with the uncut graph (Zhang et al., ICLR 2020, section 3)."""
+    """Score a golden pair with the uncut graph.
+
+    Zhang et al., ICLR 2020, section 3.
+    """
 
     def embed(text: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         ids = tokenizer.ids(text)
@@ -143,10 +150,8 @@ def _score(
         weights = np.array([index not in tokenizer.zero_weight_ids for index in ids], np.float32)
         return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True), weights / weights.sum()
 
-    (candidate_vectors, candidate_weights), (reference_vectors, reference_weights) = (
-        embed(candidate),
-        embed(reference),
-    )
+    candidate_vectors, candidate_weights = embed(candidate)
+    reference_vectors, reference_weights = embed(reference)
     similarity = candidate_vectors @ reference_vectors.T  # (cand_tokens, ref_tokens)
     precision = float(similarity.max(axis=1) @ candidate_weights)
     recall = float(similarity.max(axis=0) @ reference_weights)
@@ -174,7 +179,10 @@ def _size(*files: Path) -> int:
 
 
 def _size_of_graph(file: Path) -> int:
-    """Return the bytes of a graph with its weights, which may lie in files beside it."""
+    """Return the bytes of a graph with its weights.
+
+    These may lie in files beside it.
+    """
     return _size(*file.parent.glob("*.onnx*"))
 
 
@@ -186,7 +194,8 @@ def _tokens(folder: Path, config: PublishedConfig) -> int:
 def main() -> None:
     """Write a bundle by the arguments of this process."""
     folder, file, model_id, num_layers, output = sys.argv[1:]
-    source, graph = Path(folder), Path(file)
+    source = Path(folder)
+    graph = Path(file)
     of_tokens = _TOKEN_BYTES * _tokens(source, read_config(source))
     end_within_limits(
         lambda: write_bundle(source, graph, model_id, int(num_layers), Path(output)),
