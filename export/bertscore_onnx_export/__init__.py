@@ -1,3 +1,4 @@
-"""The build-time half of bertscore-onnx: exports a transformer, cut at its layer, into a bundle
-(extra `export`).
+"""The build-time half of bertscore-onnx (extra `export`).
+
+It exports a transformer, cut at its layer, into a bundle.
 """

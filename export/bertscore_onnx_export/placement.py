@@ -1,5 +1,6 @@
-"""Places an exported bundle: checks the target first, replaces it at the end, recovers it after a
-crash.
+"""Places an exported bundle.
+
+It checks the target first, replaces it at the end, and recovers it after a crash.
 """
 
 import contextlib
@@ -25,8 +26,9 @@ _ABANDONED_AFTER = 24 * 3600
 
 @contextlib.contextmanager
 def staging_folder(target: Path, *, force: bool) -> Iterator[Path]:
-    """Yield an empty folder that is renamed to `target` after the block, and removed if the block
-    raises.
+    """Yield an empty folder that is renamed to `target` after the block.
+
+    It is removed if the block raises.
 
     A bundle that is replaced is renamed first and deleted last. A failure before the new one is in
     its place restores it; if the process is killed, the next export to the same folder does.
@@ -59,7 +61,10 @@ def staging_folder(target: Path, *, force: bool) -> Iterator[Path]:
 
 
 def _resolve(target: Path) -> Path:
-    """Return the folder that `target` links to, since a rename would replace the link."""
+    """Return the folder that `target` links to.
+
+    A rename would replace the link.
+    """
     folder = Path(os.path.realpath(target))
     if target.is_symlink() and not folder.exists():
         raise ExportError(
@@ -75,8 +80,9 @@ def _resolve(target: Path) -> Path:
 
 
 def _check_free(folder: Path, *, force: bool) -> None:
-    """Raise an ExportError if the folder must not be replaced: a bundle without force, and anything
-    else always.
+    """Raise an ExportError if the folder must not be replaced.
+
+    A bundle must not be without force, and anything else never.
     """
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
@@ -96,7 +102,10 @@ def _recover(folder: Path) -> None:
 
 
 def _clear(staging: Path, folder: Path) -> None:
-    """Remove a staging folder, after restoring the old bundle in it if no new one replaced it."""
+    """Remove a staging folder.
+
+    The old bundle in it is restored first if no new one replaced it.
+    """
     old = staging / "old"
     if old.exists() and not folder.exists():
         try:
@@ -131,8 +140,9 @@ def _lock_folder(folder: Path) -> Iterator[None]:
 
 
 def _is_abandoned(staging: Path) -> bool:
-    """Return whether the process of a staging folder has ended: its lock is free, or, without
-    locks, it is old.
+    """Return whether the process of a staging folder has ended.
+
+    Its lock is then free, or, without locks, it is old.
     """
     if fcntl is not None:
         descriptor = os.open(staging, os.O_RDONLY)

@@ -1,4 +1,7 @@
-"""Hides the messages and progress bars of the libraries that the export uses."""
+"""Hides the messages of the libraries that the export uses.
+
+Their progress bars are hidden too.
+"""
 
 import logging
 import warnings
@@ -18,7 +21,10 @@ _LOGGERS = ("huggingface_hub", "onnx_ir", "onnxscript", "optimum", "torch", *_FU
 
 
 def quiet_libraries() -> None:
-    """Hide the libraries' progress bars, and their messages below the level of an error."""
+    """Hide the libraries' progress bars and messages.
+
+    Errors are still shown.
+    """
     transformers_logging.disable_progress_bar()
     transformers_logging.set_verbosity_error()
     for name in _LOGGERS:

@@ -1,5 +1,6 @@
-"""The exporters that can write a model's graph, by name. Nothing else depends on which of them
-wrote it.
+"""The exporters that can write a model's graph, by name.
+
+Nothing else depends on which of them wrote it.
 """
 
 import contextlib
@@ -40,8 +41,9 @@ def size_of(module: nn.Module) -> int:
 
 
 def _torch(module: nn.Module, example: Example, path: Path) -> None:
-    """Write the graph with PyTorch: by TorchScript, or by its successor where that fails or has
-    been removed.
+    """Write the graph with PyTorch, by TorchScript or its successor.
+
+    The successor does it where TorchScript fails or has been removed.
 
     TorchScript takes a tenth of the time, and no further package.
     """
@@ -170,7 +172,8 @@ def check_exporter(name: Exporter) -> None:
 
 def export_graph(name: Exporter, module: nn.Module, path: Path) -> None:
     """Write the graph of a module of ids and mask to a file."""
-    ids, mask = torch.ones(2, 16, dtype=torch.int64), torch.ones(2, 16, dtype=torch.int64)
+    ids = torch.ones(2, 16, dtype=torch.int64)
+    mask = torch.ones(2, 16, dtype=torch.int64)
     mask[1, -3:] = 0  # so that no part of a model skips the mask
     module(ids, mask)  # fills the tables of `model.distances`
     with contextlib.redirect_stdout(io.StringIO()):  # they print their progress

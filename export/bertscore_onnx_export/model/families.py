@@ -167,7 +167,10 @@ class _BandAttention(nn.Module):
     def forward(
         self, hidden_states: Tensor, attention_mask: Tensor, **unused: Any
     ) -> tuple[Tensor]:
-        """Compute the attention. In `attention_mask`, (batch, tokens), real tokens are 0."""
+        """Compute the attention.
+
+        In `attention_mask`, (batch, tokens), real tokens are 0.
+        """
         query, key, value = (
             self._heads(layer(hidden_states)) for layer in (self.query, self.key, self.value)
         )

@@ -143,7 +143,7 @@ def _cause(content: str, folder: Path, error: BaseException) -> str:
 
 
 def _missing(content: str, folder: Path, error: BaseException) -> str | None:
-    """Return what a folder lacks; None if it has all that a content may be loaded from."""
+    """Return what a folder lacks for a content; None if it lacks nothing."""
     patterns = _FILES.get(content, ())
     if patterns and folder.is_dir() and not any(chain(*map(folder.glob, patterns))):
         return f"the folder has no {' or '.join(patterns)}"

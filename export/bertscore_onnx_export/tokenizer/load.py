@@ -1,4 +1,7 @@
-"""Loads the slow or the fast tokenizer of a model, in transformers 4 and 5."""
+"""Loads the slow or the fast tokenizer of a model.
+
+It does in transformers 4 and 5.
+"""
 
 from pathlib import Path
 

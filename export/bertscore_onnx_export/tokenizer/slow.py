@@ -404,7 +404,7 @@ class PegasusTokenizer(_SentencePiece):
 
 
 def _unknown_tokens(first: int, end: int) -> list[str]:
-    """Return the tokens that Pegasus does not use, from a number to before another."""
+    """Return the unknown tokens of Pegasus, from a number to before another."""
     return [f"<unk_{number}>" for number in range(first, end)]
 
 
