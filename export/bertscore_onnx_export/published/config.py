@@ -77,15 +77,7 @@ def read_config(folder: Path) -> PublishedConfig:
     Raise an ExportError if a fact is missing, or beyond any model's size.
     """
     file = folder / "config.json"
-    try:
-        settings = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ExportError(
-            f"Cannot read {file} ({reason}). Copy it from the model's repository."
-        ) from error
-    if not isinstance(settings, dict):
-        raise ExportError(f"{file} is no JSON object. Copy it from the model's repository.")
+    settings = _read_settings(file)
     model_type = settings.get("model_type", UNKNOWN_FAMILY)
     if not isinstance(model_type, str) or not model_type.isprintable() or "|" in model_type:
         raise ExportError(
@@ -115,6 +107,20 @@ def read_config(folder: Path) -> PublishedConfig:
         has_decoder=has_decoder or any(name in settings for name in _DECODER_LAYERS),
         _settings=facts,
     )
+
+
+def _read_settings(file: Path) -> dict[str, Any]:
+    """Return the JSON object in a file."""
+    try:
+        settings = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ExportError(
+            f"Cannot read {file} ({reason}). Copy it from the model's repository."
+        ) from error
+    if not isinstance(settings, dict):
+        raise ExportError(f"{file} is no JSON object. Copy it from the model's repository.")
+    return settings
 
 
 def _number(settings: dict[str, Any], names: tuple[str, ...], largest: int, file: Path) -> int:
