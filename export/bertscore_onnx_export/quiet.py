@@ -23,7 +23,7 @@ _LOGGERS = ("huggingface_hub", "onnx_ir", "onnxscript", "optimum", "torch", *_FU
 def quiet_libraries() -> None:
     """Hide the libraries' progress bars and messages.
 
-    Errors are still shown.
+    Messages of errors are still shown.
     """
     transformers_logging.disable_progress_bar()
     transformers_logging.set_verbosity_error()

@@ -1,6 +1,9 @@
 """Writes the matching graph of the runtime.
 
-It matches vectors where they lie.
+It matches vectors where they lie. It has no weights and fits every model, so that the runtime holds
+it as a file, which `python -m bertscore_onnx_export.graph.matching
+bertscore_onnx/matching/greedy.onnx` writes. The equations are those of `matching.greedy`: Zhang et
+al., ICLR 2020, section 3.
 """
 
 import sys

@@ -11,7 +11,7 @@ from transformers import PreTrainedModel
 
 
 def use_own_masks(model: PreTrainedModel, num_layers: int) -> None:
-    """Let a model take ids and a mask, and mask its attention itself.
+    """Let a model take ids and a mask, and build its attention's masks here.
 
     Its layers get what each kind of attention sees.
 

@@ -185,7 +185,7 @@ class _BandAttention(nn.Module):
     def _heads(self, vectors: Tensor) -> Tensor:
         """Split vectors into heads.
 
-        From (batch, tokens, hidden) to (batch, heads, tokens, hidden / heads).
+        Vectors are (batch, tokens, hidden), and heads (batch, heads, tokens, hidden / heads).
         """
         return vectors.view(*vectors.shape[:2], self.num_heads, -1).transpose(1, 2)
 

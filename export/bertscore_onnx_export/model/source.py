@@ -130,11 +130,11 @@ _FILES = {
     "weights": ("*.safetensors", "*.bin"),
     "tokenizer": ("tokenizer.json", "*vocab*", "*.model", "*.codes"),
 }
-"""The files that each content is loaded from: a folder has some of them."""
+"""The files that a part is loaded from: a folder has some of them."""
 
 
 def _cause(content: str, folder: Path, error: BaseException) -> str:
-    """Return why a content of a model cannot be loaded.
+    """Return why a part of a model cannot be loaded.
 
     It is what the folder lacks, or else the first line of the error.
     """
@@ -143,7 +143,7 @@ def _cause(content: str, folder: Path, error: BaseException) -> str:
 
 
 def _missing(content: str, folder: Path, error: BaseException) -> str | None:
-    """Return what a folder lacks for a content; None if it lacks nothing."""
+    """Return what a folder lacks to load a part of a model; None if nothing."""
     patterns = _FILES.get(content, ())
     if patterns and folder.is_dir() and not any(chain(*map(folder.glob, patterns))):
         return f"the folder has no {' or '.join(patterns)}"
@@ -195,9 +195,9 @@ def license_of(source: Source) -> dict[str, str]:
 
 
 def refuse_own_code(source: Source, settings: Mapping[str, Any], file: str) -> None:
-    """Raise an ExportError if settings in a file refer to code of the model.
+    """Raise an ExportError if settings refer to code of the model's own.
 
-    Such code is the model's own.
+    The export runs no such code.
     """
     if settings.get("auto_map"):
         raise ExportError(

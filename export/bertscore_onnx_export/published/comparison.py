@@ -1,6 +1,6 @@
 """Compares a bundle of a published graph with the PyTorch model.
 
-It does if the model's weights lie beside the graph.
+The model's weights must lie beside the graph.
 """
 
 import warnings

@@ -178,7 +178,7 @@ def cut(graph: PublishedGraph, num_layers: int, hidden_size: int) -> ModelProto:
 def uncut_vectors(graph: PublishedGraph, num_layers: int) -> Any:
     """Return a session of the whole graph for a layer's vectors.
 
-    They are not normalised: `cut` must give them, divided by their norms.
+    They are those that `cut` must give, before these are normalised.
     """
     model = ModelProto()
     model.CopyFrom(graph.model)
@@ -231,7 +231,7 @@ def _check_size(model: ModelProto, file: str) -> None:
 def _check_types(model: ModelProto, file: str) -> None:
     """Raise an ExportError if a graph computes in less than fp32.
 
-    The types of its inputs and outputs may be any.
+    The types of its inputs and outputs do not tell.
     """
     tensors = list(model.graph.initializer)
     cast_to = set()
@@ -606,7 +606,7 @@ def run_vectors(session: Any, ids: list[int]) -> NDArray[np.float32]:
 def check_length(session: Any, ids: list[int]) -> None:
     """Raise an ExportError if a graph fails on a long text.
 
-    One whose exporter has fixed the length does.
+    So does one whose exporter has fixed the length.
     """
     try:
         run_vectors(session, ids[:_LONG])
@@ -620,7 +620,7 @@ def check_length(session: Any, ids: list[int]) -> None:
 def check_independent(session: Any, ids: list[int]) -> None:
     """Raise an ExportError if a text's vectors depend on its batch.
 
-    They may not depend on another text in it.
+    They must not depend on another text in it.
     """
     both = np.array([ids, ids[::-1]])
     beside_other = _run(session, both, np.ones_like(both))[0][0]

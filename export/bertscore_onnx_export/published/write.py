@@ -140,7 +140,7 @@ def _score(
 ) -> GoldenPair:
     """Score a golden pair with the uncut graph.
 
-    Zhang et al., ICLR 2020, section 3.
+    The equations are those of Zhang et al., ICLR 2020, section 3.
     """
 
     def embed(text: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

@@ -1,6 +1,6 @@
 """Checks a tokenizer before its conversion.
 
-Compares the fast one with the slow one.
+It also compares the fast tokenizer with the slow one.
 """
 
 from itertools import chain
@@ -69,9 +69,9 @@ def check_tokenizer(original: PreTrainedTokenizerBase, source: Source, vocab_siz
 
 
 def _check_unknown_token(original: PreTrainedTokenizerBase, source: Source) -> None:
-    """Raise an ExportError if a WordPiece has no token for unknown words.
+    """Raise an ExportError if a WordPiece lacks the token for unknown words.
 
-    Its vocabulary must have it.
+    The vocabulary must have that token.
     """
     if original.is_fast:
         backend = original.backend_tokenizer
@@ -95,9 +95,9 @@ def _check_unknown_token(original: PreTrainedTokenizerBase, source: Source) -> N
 
 
 def _check_sampling(original: PreTrainedTokenizerBase, source: Source) -> None:
-    """Raise an ExportError if a slow tokenizer draws the pieces of a text.
+    """Raise an ExportError if a slow tokenizer draws pieces at random.
 
-    It would draw them at random.
+    The pieces of a text would be others in every call.
     """
     settings = original.init_kwargs.get("sp_model_kwargs") or {}
     if settings.get("enable_sampling") and not original.is_fast:

@@ -81,7 +81,10 @@ def without_holes(vocab: Mapping[str, int]) -> dict[str, int]:
 
 
 def byt5(slow: PreTrainedTokenizer) -> Converted:
-    """Give each byte of the UTF-8 its own id, by a BPE without merges."""
+    """Give each byte of the UTF-8 its own id.
+
+    The tokenizer is a byte-level BPE without merges.
+    """
     vocab = {written: byte + slow.offset for byte, written in BYTE_CHARACTERS.items()}
     tokenizer = Tokenizer(models.BPE(without_holes(vocab), []))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
@@ -112,7 +115,10 @@ def _merges(slow: PreTrainedTokenizer) -> list[tuple[str, str]]:
 
 
 def takes_prefix_space(tokenizer: PreTrainedTokenizerBase) -> bool:
-    """Return whether bert-score requests a space before the first word."""
+    """Return whether bert-score requests a space before the first word.
+
+    It does from tokenizers of some classes.
+    """
     names = {ancestor.__name__ for ancestor in type(tokenizer).__mro__}
     return not (tokenizer.is_fast or names.isdisjoint({"GPT2Tokenizer", "RobertaTokenizer"}))
 
@@ -362,7 +368,10 @@ It is more specific than a model's type: BERTweet has the type `roberta`.
 
 
 def convert(slow: PreTrainedTokenizer) -> Converted:
-    """Convert a slow tokenizer by its class, or by the nearest base class."""
+    """Convert a slow tokenizer by the row of its class.
+
+    A class without a row has that of its nearest base class.
+    """
     for ancestor in type(slow).__mro__:
         if ancestor.__name__ in CONVERSIONS:
             return _convert(slow, CONVERSIONS[ancestor.__name__])

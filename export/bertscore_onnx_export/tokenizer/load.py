@@ -1,6 +1,6 @@
 """Loads the slow or the fast tokenizer of a model.
 
-It does in transformers 4 and 5.
+The functions are for transformers 4 and 5.
 """
 
 from pathlib import Path

@@ -123,7 +123,7 @@ def different_texts(
 ) -> list[str]:
     """Return the texts that get other ids from a bundle's tokenizer.
 
-    Other ids than from one of transformers.
+    The original ids are those of a tokenizer of transformers.
     """
     different = []
     for text, ids in zip(texts, written(texts)[0], strict=True):

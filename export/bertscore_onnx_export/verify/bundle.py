@@ -30,7 +30,7 @@ HARMLESS = 1e-4
 class LongText:
     """A text at the maximum length of a bundle.
 
-    Or of more tokens than its model has positions.
+    If none is stated, it has more tokens than its model has positions.
     """
 
     ids: list[int]

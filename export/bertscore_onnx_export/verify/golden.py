@@ -64,7 +64,7 @@ def encode_long_text(model: PreTrainedModel, ids_of: Tokenize, max_length: int |
 def _beyond_positions(config: Any) -> int:
     """Return more tokens than a trace could have fixed.
 
-    For a model whose maximum is not stated.
+    The maximum of the model is not stated.
     """
     positions = getattr(config, "max_position_embeddings", None)
     if type(positions) is not int or positions <= 0:
@@ -80,7 +80,7 @@ def _score(
 ) -> Tensor:
     """Return P, R and F of a pair, (3, layers).
 
-    Zhang et al., ICLR 2020, section 3.
+    The equations are those of Zhang et al., ICLR 2020, section 3.
     """
 
     def embed(tokens: Sequence[int]) -> tuple[Tensor, Tensor]:

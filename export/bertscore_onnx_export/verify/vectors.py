@@ -21,7 +21,7 @@ _ADVICE = "Export a model of another type; `bertscore-onnx models` lists those k
 def unit_vectors(model: PreTrainedModel, ids: Tensor, mask: Tensor) -> Tensor:
     """Return the unit vectors of ids.
 
-    From (batch, tokens) to (batch, tokens, hidden), with a first axis for all layers.
+    Ids are (batch, tokens), and vectors (batch, tokens, hidden), with a first axis for all layers.
     """
     with torch.no_grad():
         vectors = model(ids, attention_mask=mask).last_hidden_state
