@@ -149,6 +149,7 @@ def export_model(
         report("Verifying against PyTorch")
         ids_of = partial(original_ids, original)
         first_layer = 0 if all_layers else num_layers
+        final_norm = inner_norm if all_layers and family.final_norm else msgspec.UNSET
         manifest = Manifest(
             format_version=FORMAT_VERSION,
             model_id=model_id,
@@ -175,7 +176,7 @@ def export_model(
             golden=score_golden_pairs(model, ids_of, facts.max_length, facts.zero_weight_ids),
             golden_difference=0.0,
             slow_differences=slow_differences or msgspec.UNSET,
-            final_norm=inner_norm if all_layers and family.final_norm else msgspec.UNSET,
+            final_norm=final_norm,
             model_layers=layers,
         )
         _check_types(write_manifest(folder, manifest), source)

@@ -104,6 +104,10 @@ def _manifest(
     for package in _PACKAGES:
         versions[package] = importlib.metadata.version(package)
     written = onnx.load(folder / GRAPH_FILE, load_external_data=False)
+    inputs = [node.name for node in written.graph.input]
+    padding = not padding_changes(session, text, tokenizer.pad_id)
+    golden = [_score(session, tokenizer, *pair) for pair in GOLDEN_PAIRS]
+    files = {file.name: file_digest(file) for file in sorted(folder.iterdir())}
     # The differences are not known here: the bundle is verified, and compared with PyTorch, later.
     return Manifest(
         format_version=FORMAT_VERSION,
@@ -113,7 +117,7 @@ def _manifest(
         num_layers=num_layers,
         all_layers=False,
         precision="fp32",
-        inputs=[node.name for node in written.graph.input],
+        inputs=inputs,
         output=OUTPUT,
         hidden_size=config.hidden_size,
         vocab_size=config.vocab_size,
@@ -126,9 +130,9 @@ def _manifest(
         tokenizer_differences=0,
         baselines={language: [row] for language, row in rows.items()},
         exported_with=versions,
-        files={file.name: file_digest(file) for file in sorted(folder.iterdir())},
-        padding=not padding_changes(session, text, tokenizer.pad_id),
-        golden=[_score(session, tokenizer, *pair) for pair in GOLDEN_PAIRS],
+        files=files,
+        padding=padding,
+        golden=golden,
         golden_difference=0.0,
         comparison="not compared",
         model_layers=config.num_layers,
