@@ -1,4 +1,6 @@
-"""`score_files()`: scores the rows of many files, in parts, and resumes where an earlier run ended.
+"""Scores of many files, computed in parts and resumed.
+
+`score_files` scores the rows of files, and resumes where an earlier run ended.
 
 A folder has the manifest of the job, which is written before the first part, and a Parquet file for
 each part: consecutive rows of one input with their scores. A part has a temporary name until it is
@@ -39,7 +41,14 @@ from bertscore_onnx.scoring.inputs import check_positive
 from bertscore_onnx.scoring.progress import progress_bar
 from bertscore_onnx.settings import ScorerSettings, counts_first, of_tokenizer
 from bertscore_onnx.tables.batches import BatchAdapter, adapt
-from bertscore_onnx.tables.columns import SCORE_NAMES, Errors, RowReader, Rows, read_references
+from bertscore_onnx.tables.columns import (
+    SCORE_NAMES,
+    Errors,
+    RowReader,
+    Rows,
+    TextsOfRow,
+    read_references,
+)
 from bertscore_onnx.text.texts import are_in_context
 from bertscore_onnx_service.jobs.batches import (
     CountBatch,
@@ -72,9 +81,13 @@ at most.
 BATCH_ROWS = 32
 """The most rows between two steps of the progress bar."""
 
-CHUNK_ROWS, CHUNK_SECONDS = 128, (2.0, 8.0)
-"""How many rows are scored at a time on a CPU, within these times: fewer rows of a slow model cost
-padding. A GPU would be slowed down, and has scores soon."""
+CHUNK_ROWS = 128
+"""How many rows are scored at a time on a CPU, if this takes about `CHUNK_SECONDS`."""
+
+CHUNK_SECONDS = (2.0, 8.0)
+"""The least and the most seconds that rows are scored at a time: fewer rows of a slow model cost
+padding. A GPU would be slowed down, and has scores soon.
+"""
 
 ROW_GROUP_BYTES = 64_000_000
 """About how large a row group becomes in memory before it is written; most parts are smaller and
@@ -140,8 +153,9 @@ def score_files(
     verbose: bool | None = False,
     **settings: Unpack[ScorerSettings],
 ) -> JobResult:
-    """Score the rows of files into Parquet files, and describe the job beside them, in
-    `_manifest.json`.
+    """Score the rows of files into Parquet files.
+
+    `_manifest.json` beside them describes the job.
 
     All inputs are inspected before anything is scored. Each part of the output,
     `part-FFFFF-PPPPP.parquet` for the file and the part of it, is complete or does not exist.
@@ -189,11 +203,17 @@ def score_files(
         check_positive("part_rows", part_rows)
     if settings.get("all_layers"):
         raise InputError("Files are scored at one layer; leave all_layers out, or use ScoreBatch.")
+    if isinstance(inputs, str | PathLike):
+        inputs = [inputs]
+    if not isinstance(reference, str | None):
+        reference = tuple(reference)
+    if columns is not None:
+        columns = tuple(columns)
     job_settings = Settings(
         candidate=candidate,
-        reference=reference if isinstance(reference, str | None) else tuple(reference),
+        reference=reference,
         context=context,
-        columns=None if columns is None else tuple(columns),
+        columns=columns,
         names=tuple(names),
         errors=errors,
         part_rows=part_rows,
@@ -201,15 +221,10 @@ def score_files(
         has_quotes=has_quotes,
         delimiter=delimiter,
     )
-    files = find_inputs(
-        [fspath(inputs)]
-        if isinstance(inputs, str | PathLike)
-        else [fspath(name) for name in inputs]
-    )
+    files = find_inputs([fspath(name) for name in inputs])
     model = default_model() if bundle is None else fspath(bundle)
-    return _score_files(
-        files, Path(os.path.abspath(output)), model, job_settings, {**settings}, verbose
-    )
+    folder = Path(os.path.abspath(output))
+    return _score_files(files, folder, model, job_settings, {**settings}, verbose)
 
 
 def _score_files(
@@ -224,19 +239,13 @@ def _score_files(
     names = (*settings.names, TRUNCATED)[:4]
     make_batch = partial(ScoreBatch, bundle, names=names, errors=settings.errors)
     counts_inputs = counts_first(scorer_settings)
-    added = make_batch(
-        **{**scorer_settings, "idf": False} if counts_inputs else scorer_settings
-    ).columns.names
+    settings_before_counts = dict(scorer_settings)
+    if counts_inputs:
+        settings_before_counts["idf"] = False
+    added = make_batch(**settings_before_counts).columns.names
     if TRUNCATED in added:
         del added[NOT_WRITTEN]
-    tables = []
-    with (
-        progress_bar(len(files), shown=verbose, stage="reading inputs", unit="files") as advance,
-        ThreadPoolExecutor(READERS) as readers,
-    ):
-        for table in readers.map(lambda name: inspect_table(name, settings, added), files):
-            tables.append(table)
-            advance(1)
+    tables = _inspect(files, settings, added, verbose)
     whole = cut_parts(tables, sys.maxsize)
     num_rows = sum(table.rows for table in tables)
     if counts_inputs:
@@ -245,72 +254,111 @@ def _score_files(
             num_rows, shown=verbose, stage="counting documents", unit="rows"
         ) as advance:
             scorer_settings["idf"] = _count(count_batch, settings, whole, advance)
-    pairs = (pair for _, _, rows in _read_texts(whole, settings, "null") for pair in rows.pairs)
-    has_contexts = settings.context is not None and are_in_context(
-        candidate for candidate, _ in pairs
-    )
-    score_batch = make_batch(context=settings.context if has_contexts else None, **scorer_settings)
+
+    # If all contexts are blank, the scores and the signature are those without contexts.
+    context = settings.context
+    if context is not None and not are_in_context(
+        candidate for candidate, _ in _read_pairs(whole, settings)
+    ):
+        context = None
+    score_batch = make_batch(context=context, **scorer_settings)
     signature, provider = description_of(score_batch)
     entries = tuple(InputEntry(table.name, table.rows, table.sha256) for table in tables)
     with lock_folder(folder):
         earlier = _earlier_manifest(folder)
-        part_rows = settings.part_rows or (earlier.settings.part_rows if earlier else None)
+        part_rows = settings.part_rows
+        if part_rows is None and earlier is not None:
+            part_rows = earlier.settings.part_rows
         if part_rows is None:
-            pairs = (
-                pair for _, _, rows in _read_texts(whole, settings, "null") for pair in rows.pairs
-            )
-            part_rows = ceil(PART_SECONDS * rows_per_second(score_batch, pairs)) or num_rows or 1
+            speed = rows_per_second(score_batch, _read_pairs(whole, settings))
+            part_rows = ceil(PART_SECONDS * speed) or num_rows or 1
         settings = msgspec.structs.replace(settings, part_rows=part_rows)
         manifest = Manifest(
             signature=signature, provider=provider, settings=settings, inputs=entries
         )
         parts = cut_parts(tables, part_rows)
-        manifest.claim(folder, earlier, {part.file for part in parts})
-        totals = {}
-        with (
-            progress_bar(
-                len(parts), shown=verbose, stage="checking parts", unit="parts"
-            ) as advance,
-            ThreadPoolExecutor(READERS) as readers,
-        ):
-            for part, found in zip(
-                parts, readers.map(partial(_totals_of, folder, manifest), parts), strict=True
-            ):
-                if found is not None:
-                    totals[part] = found
-                advance(1)
-        missing = [part for part in parts if part not in totals]
-        num_unsaved = 0
-        with progress_bar(
-            sum(part.rows for part in missing), shown=verbose, unit="rows"
-        ) as advance:
-            try:
-                for part, rows, written in _score(score_batch, manifest, folder, missing):
-                    advance(rows)
-                    num_unsaved += rows
-                    if written is not None:
-                        totals[part], num_unsaved = written, 0
-            except KeyboardInterrupt as interruption:
-                interruption.add_note(
-                    f"{sum(part.rows for part in totals):,} of {num_rows:,} rows are kept, in "
-                    f"{len(totals):,} of {len(parts):,} parts; {num_unsaved:,} rows of an "
-                    "unfinished part are lost. Run the same command to resume."
-                )
-                raise
+        manifest.claim(folder, earlier, {job_part.file for job_part in parts})
+        totals = _totals_of_complete(parts, manifest, folder, verbose)
+        parts_before = len(totals)
+        _score_missing(score_batch, manifest, folder, parts, totals, verbose)
     for table in tables:
         check_unchanged(table)
-    return _result(str(folder), manifest, [*totals.values()], len(parts) - len(missing))
+    return _result(str(folder), manifest, list(totals.values()), parts_before)
+
+
+def _inspect(
+    files: Sequence[str], settings: Settings, added: Sequence[str], verbose: bool | None
+) -> list[InputTable]:
+    """Inspect all inputs before anything is scored."""
+    tables = []
+    with (
+        progress_bar(len(files), shown=verbose, stage="reading inputs", unit="files") as advance,
+        ThreadPoolExecutor(READERS) as readers,
+    ):
+        for table in readers.map(lambda name: inspect_table(name, settings, added), files):
+            tables.append(table)
+            advance(1)
+    return tables
+
+
+def _totals_of_complete(
+    parts: "Sequence[Part]", manifest: "Manifest", folder: Path, verbose: bool | None
+) -> "dict[Part, _Totals]":
+    """Return the totals of the parts that earlier runs completed."""
+    totals = {}
+    with (
+        progress_bar(len(parts), shown=verbose, stage="checking parts", unit="parts") as advance,
+        ThreadPoolExecutor(READERS) as readers,
+    ):
+        found = readers.map(partial(_totals_of, folder, manifest), parts)
+        for job_part, totals_of_part in zip(parts, found, strict=True):
+            if totals_of_part is not None:
+                totals[job_part] = totals_of_part
+            advance(1)
+    return totals
+
+
+def _score_missing(
+    score_batch: ScoreBatch,
+    manifest: "Manifest",
+    folder: Path,
+    parts: "Sequence[Part]",
+    totals: "dict[Part, _Totals]",
+    verbose: bool | None,
+) -> None:
+    """Score the parts that have no totals yet, and add their totals."""
+    missing = [job_part for job_part in parts if job_part not in totals]
+    num_rows = sum(job_part.rows for job_part in parts)
+    num_missing = sum(job_part.rows for job_part in missing)
+    num_unsaved = 0
+    with progress_bar(num_missing, shown=verbose, unit="rows") as advance:
+        try:
+            for job_part, rows, written in _score(score_batch, manifest, folder, missing):
+                advance(rows)
+                num_unsaved += rows
+                if written is not None:
+                    totals[job_part] = written
+                    num_unsaved = 0
+        except KeyboardInterrupt as interruption:
+            interruption.add_note(
+                f"{sum(job_part.rows for job_part in totals):,} of {num_rows:,} rows are kept, in "
+                f"{len(totals):,} of {len(parts):,} parts; {num_unsaved:,} rows of an "
+                "unfinished part are lost. Run the same command to resume."
+            )
+            raise
 
 
 def _result(
     folder: str, manifest: "Manifest", totals: "Sequence[_Totals]", parts_before: int
 ) -> JobResult:
     num_rows = sum(entry.rows for entry in manifest.inputs)
-    failures = sum(part.failures for part in totals)
-    truncated = sum(part.truncated for part in totals)
+    failures = sum(totals_of_part.failures for totals_of_part in totals)
+    truncated = sum(totals_of_part.truncated for totals_of_part in totals)
     num_scored = num_rows - failures
-    sums = zip(*(part.sums for part in totals), strict=True)
-    means = [fsum(values) / num_scored if num_scored else None for values in sums]
+    means: list[float | None] = [None, None, None]
+    if num_scored:
+        sums = zip(*(totals_of_part.sums for totals_of_part in totals), strict=True)
+        means = [fsum(sums_of_parts) / num_scored for sums_of_parts in sums]
     return JobResult(
         folder, manifest.signature, num_rows, failures, truncated, len(totals), parts_before, *means
     )
@@ -350,22 +398,22 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
 
     def claim(self, folder: Path, earlier: "Manifest | None", part_files: Set[str]) -> None:
-        """Write it into a folder that is free, or has the manifest of an earlier run of this job;
-        else an InputError.
+        """Write it into a folder that no other job has.
 
-        The folder may hold no other files than parts with one of these names.
+        An InputError is raised unless the folder is free, or has the manifest of an earlier run of
+        this job. It may hold no other files than parts with one of these names.
         """
-        if earlier is not None and (differences := [*self._differences(earlier)]):
-            raise InputError(
-                f"{folder} has the scores of another job: {'; '.join(differences)}. Write to "
-                "another folder, or give the inputs and options of that job to resume it."
-            )
-        kept = part_files if earlier is not None else set()
-        extra = sorted(
-            file.name
-            for file in folder.iterdir()
-            if file.name[0] not in "._" and file.name not in kept
-        )
+        kept: Set[str] = set()
+        if earlier is not None:
+            differences = list(self._differences(earlier))
+            if differences:
+                raise InputError(
+                    f"{folder} has the scores of another job: {'; '.join(differences)}. Write to "
+                    "another folder, or give the inputs and options of that job to resume it."
+                )
+            kept = part_files
+        names = [file.name for file in folder.iterdir() if file.name[0] not in "._"]
+        extra = sorted(name for name in names if name not in kept)
         if extra:
             raise InputError(
                 f"{folder} holds {extra[0]}, which is not of this job. Write to an empty folder "
@@ -377,10 +425,9 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
                 replace_whole(folder / MANIFEST, content)
 
     def _differences(self, earlier: "Manifest") -> Iterator[str]:
-        names = Settings.__struct_fields__
-        values = [
-            (name, getattr(earlier.settings, name), getattr(self.settings, name)) for name in names
-        ]
+        values = []
+        for name in Settings.__struct_fields__:
+            values.append((name, getattr(earlier.settings, name), getattr(self.settings, name)))
         values += [
             ("the signature", earlier.signature, self.signature),
             ("the provider", earlier.provider, self.provider),
@@ -408,7 +455,7 @@ def _earlier_manifest(folder: Path) -> Manifest | None:
     file = folder / MANIFEST
     try:
         manifest = msgspec.json.decode(read_regular(file, _MAX_MANIFEST), type=Manifest)
-        return manifest if any(folder.glob("part-*.parquet")) else None
+        has_parts = any(folder.glob("part-*.parquet"))
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -416,14 +463,15 @@ def _earlier_manifest(folder: Path) -> Manifest | None:
         raise InputError(
             f"{file} is not the manifest of a job ({reason}). Write to another folder."
         ) from error
+    return manifest if has_parts else None
 
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Make a folder, and let no other job of this machine write into it inside the block, where
-    folders can be locked.
+    """Make a folder, and lock it inside the block.
 
-    InputError is raised if it cannot be made, or if another job writes into it.
+    No other job of this machine writes into it then, where folders can be locked. InputError is
+    raised if it cannot be made, or if another job writes into it.
     """
     with write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -468,39 +516,41 @@ class Part:
 
 
 def cut_parts(tables: Sequence[InputTable], part_rows: int) -> list[Part]:
-    """Return the parts of all files, at least one for each, of `part_rows` rows except the last one
-    of a file.
+    """Cut files into parts, at least one for each.
+
+    Parts have `part_rows` rows, except the last one of a file.
     """
-    return [
-        Part(
-            f"part-{number:05}-{index:05}.parquet", table, start, min(part_rows, table.rows - start)
-        )
-        for number, table in enumerate(tables)
-        for index, start in enumerate(range(0, max(1, table.rows), part_rows))
-    ]
+    parts = []
+    for number, table in enumerate(tables):
+        starts = range(0, max(1, table.rows), part_rows)  # an empty file has a part too
+        for index, start in enumerate(starts):
+            file = f"part-{number:05}-{index:05}.parquet"
+            rows = min(part_rows, table.rows - start)
+            parts.append(Part(file, table, start, rows))
+    return parts
 
 
 def _read(parts: Sequence[Part], settings: Settings) -> Iterator[tuple[Part, int, RawBatch]]:
-    """Yield batches in order with their part and the number of their first row, and one without
-    rows of an empty part.
+    """Yield batches in order with their part and the number of their first row.
 
-    Each file is read once for its consecutive parts.
+    An empty part has one batch without rows. Each file is read once for its consecutive parts.
     """
-    for _, group in groupby(parts, key=lambda part: part.table.path):
+    for _, group in groupby(parts, key=lambda job_part: job_part.table.path):
         parts_of_table = list(group)
         last = parts_of_table[-1]
         batches = read_rows(last.table, settings, parts_of_table[0].start, last.start + last.rows)
         first = 0
         batch: RawBatch = []
-        for part in parts_of_table:
-            row, stop = part.start, part.start + part.rows
+        for job_part in parts_of_table:
+            row = job_part.start
+            stop = row + job_part.rows
             if row == stop:
-                yield part, row, []
+                yield job_part, row, []
             while row < stop:
                 while first + len(batch) <= row:
                     first, batch = next(batches)
                 end = min(first + len(batch), stop, row + BATCH_ROWS)
-                yield part, row, batch[row - first : end - first]
+                yield job_part, row, batch[row - first : end - first]
                 row = end
 
 
@@ -508,13 +558,19 @@ def _read_texts(
     parts: Sequence[Part], settings: Settings, errors: Errors
 ) -> Iterator[tuple[Part, RawBatch, Rows]]:
     """Yield the batches as `_read` does, each with the texts in its rows."""
-    for part, first, batch in _read(parts, settings):
-        table = part.table
+    for job_part, first, batch in _read(parts, settings):
+        table = job_part.table
         context = None if settings.context is None else table.texts[-1]
         reader = RowReader(
             table.texts[0], table.references(settings), errors, table.name, first + 1, context
         )
-        yield part, batch, reader.read(*(values_of(batch, name) for name in table.texts))
+        yield job_part, batch, reader.read(*(values_of(batch, name) for name in table.texts))
+
+
+def _read_pairs(parts: Sequence[Part], settings: Settings) -> Iterator[TextsOfRow]:
+    """Yield the texts of rows, without those that cannot be scored."""
+    for _, _, rows in _read_texts(parts, settings, "null"):
+        yield from rows.pairs
 
 
 def _count(
@@ -523,10 +579,11 @@ def _count(
     """Count the documents of all references."""
 
     def references() -> Iterator[list[str]]:
-        for part, first, batch in _read(parts, settings):
-            for name in part.table.references(settings):
+        for job_part, first, batch in _read(parts, settings):
+            table = job_part.table
+            for name in table.references(settings):
                 yield from read_references(
-                    values_of(batch, name), name, settings.errors, part.table.name, first + 1
+                    values_of(batch, name), name, settings.errors, table.name, first + 1
                 )
             advance(len(batch))
 
@@ -547,21 +604,23 @@ def _score(
     settings = manifest.settings
 
     def read() -> Iterator[tuple[BatchAdapter, Rows]]:
-        for part, batch, rows in _read_texts(parts, settings, settings.errors):
-            owners.append(part)
-            yield adapt(kept_batch(batch, part.table)), rows
+        for job_part, batch, rows in _read_texts(parts, settings, settings.errors):
+            owners.append(job_part)
+            yield adapt(kept_batch(batch, job_part.table)), rows
 
     writer = None
     try:
-        seconds = sorted((*CHUNK_SECONDS, CHUNK_ROWS * PART_SECONDS / (settings.part_rows or 1)))[1]
-        is_on_gpu = manifest.provider == "CUDAExecutionProvider"
-        for scored in score_batch.stream_rows(read(), None if is_on_gpu else seconds):
-            part = owners.popleft()
-            writer = writer or PartWriter(folder, manifest, part)
+        max_seconds: float | None = None
+        if manifest.provider != "CUDAExecutionProvider":
+            seconds = CHUNK_ROWS * PART_SECONDS / (settings.part_rows or 1)
+            max_seconds = sorted((*CHUNK_SECONDS, seconds))[1]  # within these times
+        for scored in score_batch.stream_rows(read(), max_seconds):
+            job_part = owners.popleft()
+            writer = writer or PartWriter(folder, manifest, job_part)
             totals = writer.add(scored)
             if totals is not None:
                 writer = None
-            yield part, scored.num_rows, totals
+            yield job_part, scored.num_rows, totals
     finally:
         if writer is not None:
             writer.discard()
@@ -593,7 +652,7 @@ _DIGEST = b'"sha256":"'
 _BLOCK = 1 << 20
 
 
-def _totals_of(folder: Path, manifest: Manifest, part: Part) -> _Totals | None:
+def _totals_of(folder: Path, manifest: Manifest, job_part: Part) -> _Totals | None:
     """Return the totals of a part whose file is as this job wrote it.
 
     None if it is missing or anything else.
@@ -604,26 +663,25 @@ def _totals_of(folder: Path, manifest: Manifest, part: Part) -> _Totals | None:
     import pyarrow
     from pyarrow import parquet
 
-    path = folder / part.file
+    path = folder / job_part.file
     try:
         with open_regular(path) as file:
             digest = _digest_of(file)[1]
-            totals = msgspec.json.decode(
-                parquet.read_metadata(file).metadata[_METADATA.encode()], type=_Totals
-            )
+            metadata = parquet.read_metadata(file).metadata
+            totals = msgspec.json.decode(metadata[_METADATA.encode()], type=_Totals)
     except FileNotFoundError:
         return None
     except (OSError, KeyError, TypeError, ValueError, pyarrow.ArrowException):
         pass
     else:
-        if (totals.sha256, totals.job, totals.part) == (digest, manifest.digest, part.file):
+        if (totals.sha256, totals.job, totals.part) == (digest, manifest.digest, job_part.file):
             return totals
     _log.warning("%s is damaged; it is scored again.", path)
     return None
 
 
 def _digest_of(file: BinaryIO) -> tuple[int, str]:
-    """Return the position of the digest in the file of a part, and the digest that it should be.
+    """Return the position of a part's digest, and the digest that it should be.
 
     OSError or ValueError is raised if there is no place for one.
     """
@@ -643,10 +701,12 @@ def _digest_of(file: BinaryIO) -> tuple[int, str]:
 class PartWriter:
     """Writes the file of one part, which appears once the last row was added."""
 
-    def __init__(self, folder: Path, manifest: Manifest, part: Part) -> None:
+    def __init__(self, folder: Path, manifest: Manifest, job_part: Part) -> None:
         """Begin a part of a job; no file is made yet."""
-        self._path, self._temporary = folder / part.file, folder / f".{part.file}"
-        self._manifest, self._part = manifest, part
+        self._path = folder / job_part.file
+        self._temporary = folder / f".{job_part.file}"
+        self._manifest = manifest
+        self._part = job_part
         self._file: Any = None
         self._writer: Any = None
         self._waiting: list[pyarrow.RecordBatch] = []
@@ -661,11 +721,10 @@ class PartWriter:
         """
         self._count(scored)
         if TRUNCATED in scored.schema.names:
-            positions = [*range(scored.num_columns)]
+            written = list(range(scored.num_columns))
             first = len(self._part.table.schema)
-            scored = scored.select(
-                positions[: first + NOT_WRITTEN.start] + positions[first + NOT_WRITTEN.stop :]
-            )
+            del written[first + NOT_WRITTEN.start : first + NOT_WRITTEN.stop]
+            scored = scored.select(written)
         self._waiting.append(scored)
         self._waiting_bytes += scored.nbytes
         try:
@@ -710,14 +769,20 @@ class PartWriter:
             self._file = open_new(self._temporary)
             self._writer = parquet.ParquetWriter(self._file, rows.schema, **options)
         self._writer.write_table(rows, row_group_size=max(1, rows.num_rows))
-        self._waiting, self._waiting_bytes = [], 0
+        self._waiting = []
+        self._waiting_bytes = 0
 
     def _finish(self) -> _Totals:
         if self._waiting:
             self._write_row_group()
         precision, recall, f1 = map(fsum, self._sums)
-        names = self._manifest.digest, self._part.file
-        totals = _Totals(*names, self._num_failures, self._num_truncated, (precision, recall, f1))
+        totals = _Totals(
+            job=self._manifest.digest,
+            part=self._part.file,
+            failures=self._num_failures,
+            truncated=self._num_truncated,
+            sums=(precision, recall, f1),
+        )
         self._writer.add_key_value_metadata({_METADATA: msgspec.json.encode(totals).decode()})
         self._writer.close()
         check_unchanged(self._part.table)  # all its rows were read by now
