@@ -1,5 +1,6 @@
-"""`ScoreBatch` and `CountBatch`: callables that score, or count, one batch of rows after the other
-in any process.
+"""Callables that score or count batches of rows, in any process.
+
+`ScoreBatch` scores one batch after the other, `CountBatch` counts the documents.
 """
 
 from collections import deque
@@ -30,7 +31,7 @@ from bertscore_onnx.tables.columns import (
     check_score_names,
     read_references,
 )
-from bertscore_onnx.text.texts import are_in_context
+from bertscore_onnx.text.texts import Text, are_in_context
 
 if TYPE_CHECKING:
     import pyarrow
@@ -57,8 +58,9 @@ _weighted = ScorerCache(MAX_SCORERS)
 
 
 class ScoreBatch:
-    """Scores batches of rows: a callable to give to Ray Data, Spark, Dask, `datasets.map` or
-    pandas.
+    """Scores batches of rows.
+
+    It is a callable to give to Ray Data, Spark, Dask, `datasets.map` or pandas.
 
     It holds settings alone, so that it is pickled and hashed in no time. The scorer is loaded in
     the process where it is first called, once for all copies of equal settings. In fp32, fp16 and
@@ -103,7 +105,9 @@ class ScoreBatch:
         """
         check_errors(errors)
         self._bundle = None if bundle is None else fspath(bundle)
-        self._candidate, self._context, self._errors = candidate, context, errors
+        self._candidate = candidate
+        self._context = context
+        self._errors = errors
         self._names = check_score_names(names)
         self._reference = reference if isinstance(reference, str) else tuple(reference)
         self._settings = checked_settings(settings)
@@ -121,9 +125,11 @@ class ScoreBatch:
 
     def signature_of(self, scorer: BERTScorer) -> Signature:
         """Return the signature of the scores that a scorer gives."""
-        number = 1 if isinstance(self._reference, str) else len(self._reference)
-        signature = scorer.signature.with_references(number, number)
-        return signature if self._context is None else signature.in_context()
+        num_references = 1 if isinstance(self._reference, str) else len(self._reference)
+        signature = scorer.signature.with_references(num_references, num_references)
+        if self._context is None:
+            return signature
+        return signature.in_context()
 
     def __call__(self, batch: Batch) -> Batch:
         """Score the rows of a batch.
@@ -148,8 +154,9 @@ class ScoreBatch:
         return scored
 
     def stream(self, batches: Iterable[Batch], title: str = "") -> Iterator[Batch]:
-        """Score the rows of many batches, which are read thousands of rows ahead regardless of
-        their size.
+        """Score the rows of many batches.
+
+        Batches are read thousands of rows ahead, regardless of their size.
 
         Args:
             batches: as for a call.
@@ -200,13 +207,17 @@ class ScoreBatch:
             for adapter, rows in unread:
                 waiting.append((adapter, rows))
                 yield from rows.pairs
-                num_idle = 0 if rows.pairs else num_idle + len(rows.reasons)
+                num_idle += len(rows.reasons)
+                if rows.pairs:
+                    num_idle = 0
                 if num_idle > MAX_IDLE_ROWS:
                     return
             is_ended = True
 
         with self._scorer() as scorer:
-            columns, signature, scores = self.columns, self.signature_of(scorer), list[Score]()
+            columns = self.columns
+            signature = self.signature_of(scorer)
+            scores: list[Score] = []
 
             def finished() -> Iterator[Batch]:
                 while waiting and len(waiting[0][1].pairs) == len(scores):
@@ -241,11 +252,12 @@ class ScoreBatch:
             "reference": self._reference,
             "errors": self._errors,
         }
-        arguments |= {"context": self._context} if self._context is not None else {}
-        arguments |= {"names": self._names} if self._names != SCORE_NAMES else {}
-        named = ", ".join(
-            f"{name}={value!r}" for name, value in (arguments | self._settings).items()
-        )
+        if self._context is not None:
+            arguments["context"] = self._context
+        if self._names != SCORE_NAMES:
+            arguments["names"] = self._names
+        arguments |= self._settings
+        named = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
         return f"ScoreBatch({self._bundle!r}, {named})"
 
     def _key(self) -> Hashable:
@@ -253,21 +265,21 @@ class ScoreBatch:
         return self._bundle, *columns, key_of(self._settings)
 
     def _scorer(self) -> BERTScorer:
-        """Return a scorer of the model that this process keeps, which all idf weights share; the
-        caller closes it.
+        """Return a scorer of the model that this process keeps; the caller closes it.
+
+        Scorers with idf weights share the model.
         """
-        settings = cast(ScorerSettings, {**self._settings, "model_type": self._bundle})
-        weights = {
-            name: value for name, value in self._settings.items() if name in ("idf", "idf_sents")
-        }
-        unweighted = cast(
-            ScorerSettings, {name: value for name, value in settings.items() if name not in weights}
-        )
-        scorer = _models.get(unweighted)
+        settings = {**self._settings, "model_type": self._bundle}
+        unweighted = dict(settings)
+        weights = {}
+        for name in ("idf", "idf_sents"):
+            if name in unweighted:
+                weights[name] = unweighted.pop(name)
+        scorer = _models.get(cast(ScorerSettings, unweighted))
         if weights.get("idf", False) is False and weights.get("idf_sents") is None:
             return scorer
         with scorer:
-            return _weighted.get(settings, lambda: scorer.with_idf(**weights))
+            return _weighted.get(cast(ScorerSettings, settings), lambda: scorer.with_idf(**weights))
 
 
 def description_of(score_batch: ScoreBatch) -> tuple[str, str]:
@@ -277,12 +289,17 @@ def description_of(score_batch: ScoreBatch) -> tuple[str, str]:
 
 
 def rows_per_second(score_batch: ScoreBatch, pairs: Iterator[TextsOfRow]) -> float:
-    """Score first pairs for about a second, and return how many were scored in one; 0 if there are
-    none.
+    """Score first pairs for about a second, and return how many were scored in one.
+
+    Without pairs it is 0.
     """
-    number, seconds = 0, 0.0
+    number = 0
+    seconds = 0.0
     with score_batch._scorer() as scorer:
-        while seconds < MEASURED_SECONDS and (sample := [*islice(pairs, number + FIRST_ROWS)]):
+        while seconds < MEASURED_SECONDS:
+            sample = list(islice(pairs, number + FIRST_ROWS))
+            if not sample:
+                break
             begun = monotonic()
             # not to its end, with the warnings of all rows
             for _ in islice(scorer.stream(sample), len(sample)):
@@ -300,16 +317,21 @@ def uses_contexts(score_batch: ScoreBatch, batches: Iterable[Batch]) -> bool:
     reader = RowReader(
         score_batch._candidate, score_batch._reference, "null", context=score_batch._context
     )
-    rows = (
-        reader.read(*map(adapter.values, reader.find(adapter.names)))
-        for adapter in map(adapt, batches)
-    )
-    return are_in_context(candidate for of_batch in rows for candidate, _ in of_batch.pairs)
+
+    def candidates() -> Iterator[Text]:
+        for batch in batches:
+            adapter = adapt(batch)
+            rows = reader.read(*map(adapter.values, reader.find(adapter.names)))
+            for candidate, _ in rows.pairs:
+                yield candidate
+
+    return are_in_context(candidates())
 
 
 class CountBatch:
-    """Counts in how many references each token occurs: like `ScoreBatch`, a callable to give to an
-    engine.
+    """Counts in how many references each token occurs.
+
+    Like `ScoreBatch`, it is a callable to give to an engine.
     """
 
     def __init__(
@@ -335,12 +357,14 @@ class CountBatch:
         """
         check_errors(errors)
         self._bundle = None if bundle is None else fspath(bundle)
-        self._reference, self._errors = reference, errors
+        self._reference = reference
+        self._errors = errors
         self._settings = checked_settings(settings, TokenizerSettings)
 
     def __call__(self, batch: Batch) -> "pyarrow.Table":
-        """Count the references of a batch as rows of `DocumentCounts.to_arrow`: sum them by
-        tokenization and token.
+        """Count the references of a batch as rows of `DocumentCounts.to_arrow`.
+
+        Sum them by tokenization and token.
 
         Raises:
             InputError: the column is missing; or a row cannot be counted, and `errors` is "raise".
@@ -366,12 +390,13 @@ class CountBatch:
             InputError: as for a call; rows are numbered from 0, from the first batch on.
         """
         column = Column((self._reference,), "reference")
-        values = (
-            value
-            for adapter in map(adapt, batches)
-            for value in adapter.values(column.find(adapter.names, title or "The batch"))
-        )
-        return self.count_texts(read_references(values, self._reference, self._errors, title))
+
+        def values() -> Iterator[object]:
+            for batch in batches:
+                adapter = adapt(batch)
+                yield from adapter.values(column.find(adapter.names, title or "The batch"))
+
+        return self.count_texts(read_references(values(), self._reference, self._errors, title))
 
     def count_texts(self, texts: Iterable[list[str]]) -> DocumentCounts:
         """Count references that were read already, a list for each row."""
