@@ -44,10 +44,13 @@ tokens.
 MOST_CPUS_PER_ACTOR = 4
 """A few actors with several CPUs hold fewer copies of the weights than many with one."""
 
-CPUS_PER_CLAIM, CPUS_PER_CLAIM_ON_SMALL_NODES = 2, 5
-"""How many CPUs of an actor make one that it claims of Ray. Ray Data keeps CPUs for reading,
-cutting and writing, and actors get the rest: when they claimed three quarters of four CPUs, one of
-four actors ran while there was much to read.
+CPUS_PER_CLAIM = 2
+"""How many CPUs of an actor make one that it claims of Ray."""
+
+CPUS_PER_CLAIM_ON_SMALL_NODES = 5
+"""The same on small nodes. Ray Data keeps CPUs for reading, cutting and writing, and actors get the
+rest: when they claimed three quarters of four CPUs, one of four actors ran while there was much to
+read.
 """
 
 SMALL_NODE = 8
@@ -122,10 +125,15 @@ def score_dataset(
     _check_gpus(gpus_per_actor, settings.get("device"))
     smallest_node = _smallest_node()
     cpus = cpus_per_actor or max(1, min(smallest_node // 4, MOST_CPUS_PER_ACTOR))
-    cpus_per_claim = CPUS_PER_CLAIM_ON_SMALL_NODES if smallest_node < SMALL_NODE else CPUS_PER_CLAIM
+    cpus_per_claim = CPUS_PER_CLAIM
+    if smallest_node < SMALL_NODE:
+        cpus_per_claim = CPUS_PER_CLAIM_ON_SMALL_NODES
+    device = "cuda" if gpus_per_actor else "cpu"
     counts = counts_first(settings)
-    defaults = {"nthreads": cpus, "device": "cuda" if gpus_per_actor else "cpu"}
-    checked = checked_settings({**defaults, **settings, **({"idf": False} if counts else {})})
+    scorer_settings = {"nthreads": cpus, "device": device, **settings}
+    if counts:
+        scorer_settings["idf"] = False  # until the documents are counted
+    checked = checked_settings(scorer_settings)
     score_batch = ScoreBatch(
         bundle, candidate, reference, context=context, names=names, errors=errors, **checked
     )
@@ -200,9 +208,13 @@ def count_documents(
     )
     total: DocumentCounts | None = None
     for table in counted.iter_batches(batch_size=None, batch_format="pyarrow"):
-        if table.num_rows:
-            counts = DocumentCounts.from_arrow(table)
-            total = counts if total is None else total + counts
+        if not table.num_rows:
+            continue
+        counts = DocumentCounts.from_arrow(table)
+        if total is None:
+            total = counts
+        else:
+            total += counts
     if total is None:
         raise InputError(
             "The dataset has no rows, so there are no documents to count; expected one or more."
@@ -269,7 +281,8 @@ def _nodes() -> list[dict[str, float]]:
 
 def _smallest_node() -> int:
     """Return the CPUs of the smallest node that has any."""
-    return int(min((node["CPU"] for node in _nodes() if node.get("CPU", 0) >= 1), default=1))
+    cpus = [node["CPU"] for node in _nodes() if node.get("CPU", 0) >= 1]
+    return int(min(cpus, default=1))
 
 
 def _num_actors(cpus: int, gpus: float) -> int:
@@ -277,11 +290,16 @@ def _num_actors(cpus: int, gpus: float) -> int:
 
     def fitting(node: dict[str, float]) -> int:
         by_cpus = int(node.get("CPU", 0) // cpus)
-        return min(by_cpus, int(node.get("GPU", 0) // gpus)) if gpus else by_cpus
+        if not gpus:
+            return by_cpus
+        by_gpus = int(node.get("GPU", 0) // gpus)
+        return min(by_cpus, by_gpus)
 
     number = sum(map(fitting, _nodes()))
     if not number:
-        needed = f"{cpus} CPUs" + (f" and {gpus:g} GPUs" if gpus else "")
+        needed = f"{cpus} CPUs"
+        if gpus:
+            needed += f" and {gpus:g} GPUs"
         warn(
             f"No node of the cluster has the {needed} of an actor; none starts until one joins.",
             stacklevel=3,
