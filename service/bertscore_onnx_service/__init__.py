@@ -1,4 +1,7 @@
-"""Scores for many callers, by `batcher` and `http`, and on many machines, by `jobs`."""
+"""Scores for many callers, and on many machines.
+
+`batcher` and `http` serve callers; `jobs` scores on many machines.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -17,8 +20,9 @@ if TYPE_CHECKING:
 else:  # hidden from type checkers, to which every name would be a member
 
     def __getattr__(name: str) -> object:
-        """Import a public name when it is first used: a server needs no job, and a job no
-        server.
+        """Import a public name when it is first used.
+
+        A server needs no job, and a job no server.
         """
         if name in _MODULES:
             return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -1,3 +1,4 @@
-"""Scores for many callers at once: their texts are scored together, in one process, without a web
-framework.
+"""Scores for many callers at once.
+
+Their texts are scored together, in one process, without a web framework.
 """

@@ -1,4 +1,7 @@
-"""`MicroBatcher`: many callers share one scorer, and their texts are scored together."""
+"""One scorer for many callers.
+
+`MicroBatcher` scores the texts of its callers together.
+"""
 
 import asyncio
 import atexit
@@ -36,7 +39,9 @@ TOKENISERS = 2
 
 
 class MicroBatcher(Closeable):
-    """Scores the texts of many threads or tasks together, in batches, on one worker thread.
+    """Scores the texts of many threads or tasks together.
+
+    They are scored in batches, on one worker thread.
 
     Each call submits one request, which has its place and its deadline from then on, and is
     answered as a whole; a large one is scored in several sub-batches, between which smaller ones
@@ -135,15 +140,19 @@ class MicroBatcher(Closeable):
         return self.submit_pairs(pairs, deadline=deadline, client=client)
 
     def tokenise(self, pairs: Pairs) -> Pairs:
-        """Tokenise pairs for `submit_pairs`, or raise the error of `check_capacity` before."""
+        """Tokenise pairs for `submit_pairs`.
+
+        Before that, raise the error of `check_capacity`.
+        """
         self.check_capacity()
         return self._tokenise(pairs)
 
     def submit_pairs(
         self, pairs: Pairs, *, deadline: float | None = None, client: Hashable = None
     ) -> "Future[Scores]":
-        """Submit pairs that were checked already, and maybe tokenised by this batcher; otherwise as
-        `submit`.
+        """Submit pairs that were checked already.
+
+        This batcher may have tokenised them. Otherwise it is as `submit`.
         """
         return self._submit(pairs, deadline, client, in_thread=False)
 
@@ -198,8 +207,9 @@ class MicroBatcher(Closeable):
         return self._queue.stats()
 
     def drain(self, timeout: float = 30.0) -> bool:
-        """Admit no more, finish all requests, and fail with a ClosedError those that are left after
-        `timeout` seconds.
+        """Admit no more requests, and finish all.
+
+        Those that are left after `timeout` seconds fail with a ClosedError.
 
         Return whether all were finished. It blocks: in asyncio call it with `asyncio.to_thread`.
         """
@@ -256,7 +266,10 @@ class MicroBatcher(Closeable):
         return request.future
 
     def _prepare(self, request: Request) -> None:
-        """Tokenise a request, unless it was answered meanwhile, and let batches take it."""
+        """Tokenise a request, and let batches take it.
+
+        A request that was answered meanwhile is left as it is.
+        """
         if not request.is_open:
             return
         try:
@@ -299,8 +312,9 @@ def check_seconds(name: str, seconds: float, *, zero: bool = False) -> None:
 
 
 def _hash_of(client: Hashable) -> int | None:
-    """Return a number in place of a client, which the worker compares without any code of the
-    caller.
+    """Return a number in place of a client.
+
+    The worker compares numbers without any code of the caller.
     """
     if client is None:
         return None

@@ -56,7 +56,9 @@ _log = logging.getLogger(__name__)
 
 
 class Request:
-    """Candidates and references that are answered together, though several batches may score them.
+    """Candidates and references that are answered together.
+
+    Several batches may score them.
 
     Batches take pairs of a candidate and one reference; the best over the references is found at
     the end.
@@ -78,8 +80,9 @@ class Request:
     """The tokens of later requests that batches took while this one waited."""
 
     def __init__(self, pairs: Pairs, seconds: float, client: int | None = None) -> None:
-        """Create a request of pairs, which `prepare` gets if they are not tokenised yet, of a
-        client by its hash.
+        """Create a request of pairs, of a client by its hash.
+
+        `prepare` gets the pairs if they are not tokenised yet.
         """
         candidates, references = pairs.candidates, pairs.references
         if candidates.encoded is not None or references.encoded is not None:
@@ -117,8 +120,9 @@ class Request:
     def next_sub_batch(
         self, max_cost: int, batch_texts: set[Text], *, at_least_one: bool
     ) -> "SubBatch | None":
-        """Take as many of the remaining pairs as cost at most `max_cost`, or `at_least_one`; None
-        if none is taken.
+        """Take as many of the remaining pairs as cost at most `max_cost`.
+
+        Take the first in any case if `at_least_one`. Return None if none is taken.
 
         A pair costs its matching, and the tokens of its texts that are not in `batch_texts` yet, to
         which they are added.
@@ -142,8 +146,9 @@ class Request:
         return SubBatch(self, start, stop, self._ends[stop] - self._ends[start], cost)
 
     def add_scores(self, sub_batch: "SubBatch", scores: Scores) -> Scores | None:
-        """Add the scores of a sub-batch, and return those of all candidates once they are
-        complete.
+        """Add the scores of a sub-batch.
+
+        Return the scores of all candidates once they are complete.
         """
         self._scored[sub_batch.start] = scores
         parts = [self._scored[start] for start in sorted(self._scored)]
@@ -161,8 +166,9 @@ class Request:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SubBatch:
-    """Some pairs of one request, from `start` to before `stop`, with their tokens, and their cost
-    in a batch.
+    """Some pairs of one request, with their tokens.
+
+    They are those from `start` to before `stop`; `cost` is what they cost in a batch.
     """
 
     request: Request
@@ -186,7 +192,10 @@ def join_batch(batch: Sequence[SubBatch]) -> Pairs:
 
 
 def split_scores(scores: Scores, batch: Sequence[SubBatch]) -> list[Scores]:
-    """Split the scores of a batch by sub-batch, into copies: a view would keep the whole batch."""
+    """Split the scores of a batch by sub-batch, into copies.
+
+    A view would keep the whole batch.
+    """
     ends = [0, *accumulate(sub_batch.stop - sub_batch.start for sub_batch in batch)]
     return [
         Scores(*(array[..., start:end].copy() for array in arrays_of(scores)))
@@ -208,8 +217,9 @@ or are fewer than this."""
 
 
 class BatchSize:
-    """The number of tokens that can be scored in `batch_seconds`, by the pace of the last batch of
-    some size.
+    """The number of tokens that can be scored in `batch_seconds`.
+
+    It follows the pace of the last batch of some size.
     """
 
     def __init__(self, max_tokens: int, batch_seconds: float) -> None:
@@ -218,8 +228,9 @@ class BatchSize:
         self.tokens: int = min(MIN_BATCH_TOKENS, max_tokens)
 
     def learn(self, tokens: int, seconds: float) -> None:
-        """Adapt to a batch with this many encoded tokens, unless it was a small one, whose pace is
-        another.
+        """Adapt to a batch with this many encoded tokens.
+
+        A small one changes nothing, since its pace is another.
         """
         if 2 * tokens >= self.tokens:
             in_time = int(tokens * self._batch_seconds / max(seconds, 1e-6))
@@ -227,8 +238,9 @@ class BatchSize:
 
 
 def schedule(waiting: Sequence[Request], max_cost: int) -> list[SubBatch]:
-    """Take sub-batches of requests, in order of arrival, for a batch of at most `max_cost`, or of a
-    single pair.
+    """Take sub-batches of requests, in order of arrival, for a batch.
+
+    The batch has at most `max_cost`, or a single pair.
 
     The client with the fewest tokens waiting comes first, and of its requests the smallest; but a
     client is overtaken by at most as many tokens as it has waiting, or by one batch, before its
@@ -309,8 +321,9 @@ _CLOSED = ClosedError, "The batcher was closed. Make a new one."
 
 
 class RequestQueue:
-    """Admits requests, gives them to the worker in batches, and ensures that each is answered
-    once.
+    """Admits requests, and gives them to the worker in batches.
+
+    It ensures that each is answered once.
     """
 
     def __init__(self, max_waiting: int, max_delay: float, batch_size: BatchSize) -> None:
@@ -340,7 +353,10 @@ class RequestQueue:
         return self._refusal is None
 
     def check_capacity(self) -> None:
-        """Raise the error that a request submitted now would get, and count it as rejected."""
+        """Raise the error that a request submitted now would get.
+
+        That request is counted as rejected.
+        """
         with self._lock:
             if self._refusal is not None:
                 error, message = self._refusal
@@ -468,8 +484,9 @@ class RequestQueue:
                 self._wake_drained()
 
     def fail(self, requests: Iterable[Request], make_error: Callable[[Request], Exception]) -> None:
-        """Answer every request with an error of its own, and raise the last error of a delivery
-        after that.
+        """Answer every request with an error of its own.
+
+        After that, raise the last error of a delivery.
         """
         with ExitStack() as answers:
             for request in requests:
@@ -487,8 +504,9 @@ class RequestQueue:
             return min((request.deadline for request in self._requests.values()), default=math.inf)
 
     def drain(self, timeout: float) -> bool:
-        """Admit no more, wait for all answers, and fail the rest after `timeout` seconds; return if
-        none was failed.
+        """Admit no more, and wait for all answers.
+
+        After `timeout` seconds fail the rest; return whether none was failed.
         """
         drained = Wakeup()
         with self._lock:
@@ -546,7 +564,10 @@ class RequestQueue:
         return request.is_open
 
     def _give_up(self, number: int) -> None:
-        """Free the place of a request as soon as its caller cancels its future, or sets it."""
+        """Free the place of a request that its caller gives up.
+
+        It is freed as soon as the caller cancels its future, or sets it.
+        """
         with self._lock:
             request = self._requests.get(number)
             if request is not None:

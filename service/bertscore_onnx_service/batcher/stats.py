@@ -25,7 +25,10 @@ class Durations:
 
 
 def _counter(meaning: str) -> int:
-    """Return a field that counts from 0, with its meaning for the server's metrics."""
+    """Return a field that counts from 0.
+
+    The server's metrics show its meaning.
+    """
     return field(default=0, metadata={"help": meaning})
 
 

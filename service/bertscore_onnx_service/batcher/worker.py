@@ -1,4 +1,7 @@
-"""The worker, a thread that scores batches, and the thread that keeps deadlines."""
+"""The threads of a batcher: its worker, and the keeper of deadlines.
+
+The worker scores batches.
+"""
 
 import logging
 import math
@@ -43,7 +46,10 @@ def probe(scorer: BERTScorer) -> None:
 
 
 def count_warnings(counts: TextStats, scorer: BERTScorer, queue: RequestQueue) -> None:
-    """Count truncated texts, and count and log the warnings that a scorer would show its caller."""
+    """Count truncated texts, and count and log warnings.
+
+    The warnings are those that a scorer would show its caller.
+    """
     queue.count("truncated", counts.truncated)
     for message in counts.messages(scorer.max_length):
         queue.count("warnings")
@@ -59,8 +65,9 @@ class Worker(threading.Thread):
     """A thread that scores batches until the queue is closed."""
 
     def __init__(self, scorer: BERTScorer, queue: RequestQueue, max_seconds: float) -> None:
-        """Set up a worker, which is stalled once a call of the scorer takes longer than
-        `max_seconds`.
+        """Set up a worker.
+
+        It is stalled once a call of the scorer takes longer than `max_seconds`.
         """
         super().__init__(name="bertscore-onnx-worker", daemon=True)
         self._scorer = scorer
@@ -151,7 +158,10 @@ def _worker_error(cause: BaseException, request: Request) -> WorkerError:
 
 
 class DeadlineKeeper(threading.Thread):
-    """A thread that sleeps until the deadline of a request passes, and answers that request."""
+    """A thread that answers requests whose deadline passes.
+
+    It sleeps until then.
+    """
 
     def __init__(self, queue: RequestQueue) -> None:
         super().__init__(name="bertscore-onnx-deadlines", daemon=True)

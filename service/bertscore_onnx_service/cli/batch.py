@@ -140,6 +140,7 @@ def batch(
             **settings,
         )
     except KeyboardInterrupt as interruption:
+        # The job adds a note of what is kept, but only once it scores rows.
         if not hasattr(interruption, "__notes__"):
             kept = "No row was scored in this run; parts that are complete are kept."
             interruption.add_note(f"{kept} Run the same command to resume.")

@@ -1,3 +1,4 @@
-"""The HTTP server, on Starlette and uvicorn: the extra `server`. Only `bertscore-onnx serve`
-imports it.
+"""The HTTP server, on Starlette and uvicorn.
+
+It is the extra `server`; only `bertscore-onnx serve` imports it.
 """

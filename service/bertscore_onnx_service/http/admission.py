@@ -30,7 +30,10 @@ class Admission:
     """
 
     def __init__(self, limits: Limits, models: Models, worker_pool: "WorkerPool") -> None:
-        """Admit requests while a model can queue them and the worker pool is not full."""
+        """Admit requests while there is room for them.
+
+        There is room while a model can queue them and the worker pool is not full.
+        """
         self._limits = limits
         self._models = models
         self._worker_pool = worker_pool
@@ -186,8 +189,9 @@ def _too_large(limits: Limits) -> ApiError:
 
 
 async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine for a request whose body was read, and cancel it if the client closes its
-    connection.
+    """Run a coroutine for a request whose body was read.
+
+    Cancel it if the client closes its connection.
     """
     working = asyncio.ensure_future(work)
     gone = asyncio.ensure_future(_until_gone(request))
@@ -244,10 +248,10 @@ class WorkerPool:
             )
 
     async def run(self, size: int, work: Callable[[], T], until: float) -> T:
-        """Run a job on this many bytes, and raise a DeadlineError if it takes longer than `until`
-        by the loop's clock.
+        """Run a job on this many bytes.
 
-        A job that has begun runs to its end, in a thread unless it is tiny.
+        Raise a DeadlineError if it takes longer than `until` by the loop's clock. A job that has
+        begun runs to its end, in a thread unless it is tiny.
         """
         if size <= TINY_BYTES and self._has_loop_time():
             begun = time.perf_counter()

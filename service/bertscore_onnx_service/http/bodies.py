@@ -1,5 +1,6 @@
-"""The JSON bodies of requests and answers: their schemas, which the OpenAPI document shows, and
-decoding and checks.
+"""The JSON bodies of requests and answers.
+
+Holds their schemas, which the OpenAPI document shows, and decoding and checks.
 """
 
 import json
@@ -281,8 +282,9 @@ P = TypeVar("P", bound=PairBody)
 
 
 def decode_score_body(content: bytes, max_pairs: int) -> ScoreBody:
-    """Decode the body of `POST /v1/score`; 400 if it is not JSON, 422 if it is something else or
-    has too many pairs.
+    """Decode the body of `POST /v1/score`.
+
+    The error is 400 if it is not JSON, and 422 if it is something else or has too many pairs.
     """
     envelope = _convert(_parse(content), ScoreEnvelope[msgspec.Raw])
     pairs: list[PairBody] = []
@@ -296,14 +298,17 @@ def decode_score_body(content: bytes, max_pairs: int) -> ScoreBody:
 
 
 def decode_match_body(content: bytes, max_pairs: int) -> MatchBody:
-    """Decode the body of `POST /v1/match`, with the errors of `decode_score_body`."""
+    """Decode the body of `POST /v1/match`.
+
+    Its errors are those of `decode_score_body`.
+    """
     return _checked(_convert(_parse(content), MatchBody), max_pairs)
 
 
 def to_pairs(bodies: Sequence[PairBody]) -> Pairs:
     """Return decoded pairs in the form that a scorer takes."""
     references = [pair.all_references for pair in bodies]
-    counts = np.array([*map(len, references)], dtype=np.int64)
+    counts = np.array(list(map(len, references)), dtype=np.int64)
     texts: list[Text] = []
     candidates: list[Text] = []
     for pair, group in zip(bodies, references, strict=True):
@@ -325,8 +330,9 @@ def check_tokens(tokens: int, max_tokens: int, position: int) -> None:
 
 
 def _parse(content: bytes) -> msgspec.Raw:
-    """Check that a text is JSON to its end, and that no key occurs twice in an object, before any
-    type is checked.
+    """Check that a text is JSON to its end, before any type is checked.
+
+    No key may occur twice in an object.
     """
     try:
         content.decode()

@@ -117,6 +117,7 @@ class ScoringEndpoints:
         [score] = score_values(scores)
         log.pairs = 1
 
+        # Only the similarities with the best reference are computed, which the scores tell.
         candidate, *references = pairs.texts
         reference = references[score.best_reference]
         reason = _too_long(pairs, candidate, reference)

@@ -1,4 +1,7 @@
-"""Metrics in the text format of Prometheus, with a registry of the server's own."""
+"""Metrics in the text format of Prometheus.
+
+The registry is the server's own.
+"""
 
 from collections.abc import Iterator
 from dataclasses import fields
@@ -62,6 +65,7 @@ class Metrics:
             buckets=_SECONDS,
             registry=self._registry,
         )
+        # These are read when the metrics are collected, rather than counted here.
         active = Gauge(
             "bertscore_active_requests", "Requests in progress.", registry=self._registry
         )
@@ -96,6 +100,7 @@ class _BatcherCollector(Collector):
         rows = [
             ([model.name, model.idf or ""], model, model.batcher.stats()) for model in self._models
         ]
+        # The fields with a help text are plain counts; the other metrics are made of several.
         for field in fields(BatcherStats):
             if "help" in field.metadata:
                 counter = CounterMetricFamily(

@@ -1,4 +1,7 @@
-"""The log of requests: the facts about each, for its access line and the metrics."""
+"""The log of requests.
+
+Holds the facts about each, for its access line and the metrics.
+"""
 
 import json
 import logging
@@ -89,7 +92,10 @@ LEVELS = {
 
 
 def configure_logging(form: LogFormat) -> None:
-    """Write the log of this package and of uvicorn to standard error, as text or as JSON."""
+    """Write the log to standard error, as text or as JSON.
+
+    It is the log of this package and of uvicorn.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         JsonLines() if form == "json" else TextLines("%(asctime)s %(levelname)s %(message)s")
@@ -117,8 +123,9 @@ class TextLines(logging.Formatter):
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object per line: time, level, logger, and the message or the fields of an access
-    line.
+    """One JSON object per line.
+
+    It has the time, level and logger, and the message or the fields of an access line.
     """
 
     def format(self, record: logging.LogRecord) -> str:

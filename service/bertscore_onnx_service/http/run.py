@@ -1,4 +1,7 @@
-"""Runs the server until a signal stops it, and then lets it finish the requests in progress."""
+"""The process of the server, from its start to its end.
+
+It runs until a signal stops it, and then finishes the requests in progress.
+"""
 
 import asyncio
 import contextlib
@@ -61,8 +64,9 @@ def run(app: Starlette, models: Models, limits: Limits, *, host: str, port: int)
 
 
 def _end_after_drain(seconds: float) -> None:
-    """End the process when the drain time after a signal is over, even if the main thread is inside
-    native code.
+    """End the process when the drain time after a signal is over.
+
+    It ends even if the main thread is inside native code.
     """
     receiver, sender = socket.socketpair()
     sender.setblocking(False)
@@ -123,8 +127,9 @@ async def _run(app: Starlette, models: Models, limits: Limits, listener: socket.
 
 
 async def _stop_listening(server: uvicorn.Server, listener: socket.socket) -> None:
-    """Accept the connections that wait, and close the listener at once: the system resets all that
-    wait then.
+    """Accept the connections that wait, and close the listener.
+
+    It is closed at once: the system resets all that wait then.
     """
     loop, waiting = asyncio.get_running_loop(), []
     with suppress(NotImplementedError, BlockingIOError):  # the former on Windows
@@ -134,13 +139,17 @@ async def _stop_listening(server: uvicorn.Server, listener: socket.socket) -> No
             waiting.append(listener.accept()[0])
     for listening in server.servers:
         listening.close()
-    make = partial(server.config.http_protocol_class, server.config, server.server_state, {})  # type: ignore[call-arg]
+    config = server.config
+    state = server.server_state
+    make = partial(config.http_protocol_class, config, state, {})  # type: ignore[call-arg]
     for connection in waiting:
         await loop.connect_accepted_socket(make, connection)
 
 
 def end_at_signals() -> None:
-    """End this process with status 0 on a signal to stop, until `run` handles these signals.
+    """End this process with status 0 on a signal to stop.
+
+    This holds until `run` handles these signals.
 
     The first process of a container would otherwise ignore SIGTERM while it loads its models.
     """
@@ -164,7 +173,10 @@ def _stop_signals() -> list[signal.Signals]:
 
 
 def _raise_file_limit() -> int:
-    """Raise the limit of open files of this process as far as the system allows; return it."""
+    """Raise the limit of open files of this process; return it.
+
+    It is raised as far as the system allows.
+    """
     if os.name != "posix":
         return 1 << 16
     import resource
@@ -351,15 +363,17 @@ class _Connection(H11Protocol):
             self.loop.call_at(self.config.next_costly, self._resume_reading)
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """Keep the connection open while a whole request waits for its answer, which the client can
-        still receive.
+        """Keep the connection open while a request waits for its answer.
+
+        The request is whole, and the client can still receive the answer.
         """
         self._has_ended = True
         return self._is_waiting
 
     def on_response_complete(self) -> None:
-        """Continue with the next request, or end a connection that still sends the rest of a
-        refused one (case 11).
+        """Continue with the next request, or end a connection.
+
+        A connection ends that still sends the rest of a refused request (case 11).
         """
         super().on_response_complete()
         if self._has_ended and not self._is_waiting:
@@ -368,7 +382,10 @@ class _Connection(H11Protocol):
             self.loop.call_later(LINGER_SECONDS, self._end_upload, self.cycle)
 
     def send_400_response(self, msg: str) -> None:
-        """Answer and log data that is not HTTP, and end the current request (cases 9 and 11)."""
+        """Answer and log data that is not HTTP.
+
+        End the current request (cases 9 and 11).
+        """
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             super().send_400_response(msg)
         else:  # an answer has begun
@@ -386,8 +403,9 @@ class _Connection(H11Protocol):
             self.transport.abort()
 
     def _check(self, before: object) -> None:
-        """Break off a connection that has had nothing to answer, or has been closing, since the
-        last check.
+        """Break off a connection that is idle or does not close.
+
+        Since the last check it has had nothing to answer, or has been closing.
         """
         now = (self.transport.is_closing(), self.cycle)
         if now == before and (self.is_idle or self.transport.is_closing()):

@@ -265,9 +265,9 @@ class ScoreBatch:
         return self._bundle, *columns, key_of(self._settings)
 
     def _scorer(self) -> BERTScorer:
-        """Return a scorer of the model that this process keeps; the caller closes it.
+        """Return a scorer of the model that this process keeps.
 
-        Scorers with idf weights share the model.
+        Scorers with idf weights share the model. The caller closes the scorer.
         """
         settings = {**self._settings, "model_type": self._bundle}
         unweighted = dict(settings)
@@ -283,13 +283,16 @@ class ScoreBatch:
 
 
 def description_of(score_batch: ScoreBatch) -> tuple[str, str]:
-    """Return the signature and the execution provider of the scorer in this process."""
+    """Return the signature and the execution provider of a scorer.
+
+    The scorer is that of this process.
+    """
     with score_batch._scorer() as scorer:
         return str(score_batch.signature_of(scorer)), scorer.provider
 
 
 def rows_per_second(score_batch: ScoreBatch, pairs: Iterator[TextsOfRow]) -> float:
-    """Score first pairs for about a second, and return how many were scored in one.
+    """Score first pairs for about a second; return how many in one.
 
     Without pairs it is 0.
     """
@@ -380,7 +383,9 @@ class CountBatch:
         return self.total([batch])
 
     def total(self, batches: Iterable[Batch], title: str = "") -> DocumentCounts:
-        """Count the references of many batches together, which are read one by one.
+        """Count the references of many batches together.
+
+        Batches are read one by one.
 
         Args:
             batches: each in any form that `ScoreBatch` takes.

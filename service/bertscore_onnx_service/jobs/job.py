@@ -205,6 +205,8 @@ def score_files(
         raise InputError("Files are scored at one layer; leave all_layers out, or use ScoreBatch.")
     if isinstance(inputs, str | PathLike):
         inputs = [inputs]
+
+    # The manifest holds the settings: equal jobs have equal ones, whatever sequences are given.
     if not isinstance(reference, str | None):
         reference = tuple(reference)
     if columns is not None:
@@ -235,7 +237,10 @@ def _score_files(
     scorer_settings: dict[str, Any],
     verbose: bool | None,
 ) -> JobResult:
-    """Inspect the inputs, count documents if need be, score the missing parts, and sum up."""
+    """Score the missing parts, and sum up.
+
+    First inspect the inputs, and count documents if need be.
+    """
     names = (*settings.names, TRUNCATED)[:4]
     make_batch = partial(ScoreBatch, bundle, names=names, errors=settings.errors)
     counts_inputs = counts_first(scorer_settings)
@@ -531,7 +536,7 @@ def cut_parts(tables: Sequence[InputTable], part_rows: int) -> list[Part]:
 
 
 def _read(parts: Sequence[Part], settings: Settings) -> Iterator[tuple[Part, int, RawBatch]]:
-    """Yield batches in order with their part and the number of their first row.
+    """Yield batches in order, with their part and first row's number.
 
     An empty part has one batch without rows. Each file is read once for its consecutive parts.
     """
@@ -681,7 +686,7 @@ def _totals_of(folder: Path, manifest: Manifest, job_part: Part) -> _Totals | No
 
 
 def _digest_of(file: BinaryIO) -> tuple[int, str]:
-    """Return the position of a part's digest, and the digest that it should be.
+    """Return a digest's position in a part, and what it should be.
 
     OSError or ValueError is raised if there is no place for one.
     """

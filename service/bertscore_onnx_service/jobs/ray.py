@@ -264,7 +264,10 @@ def _check_gpus(gpus: object, device: object) -> None:
 
 
 def _try_out(score_batch: ScoreBatch, gpus: float) -> None:
-    """Load the scorer in a process of the cluster, and raise its error, if any."""
+    """Load the scorer in a process of the cluster.
+
+    Raise its error, if any.
+    """
     import ray
 
     kind, text = ray.get(ray.remote(num_gpus=gpus)(attempt).remote(score_batch))

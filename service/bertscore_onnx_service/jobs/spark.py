@@ -237,7 +237,10 @@ def _fields(added: ScoreColumns, metadata: dict[str, str]) -> "list[StructField]
 
 
 def _signature(df: "DataFrame", score_batch: Callable[[], ScoreBatch]) -> str:
-    """Load the scorer on an executor, and return its signature, or raise its error."""
+    """Load the scorer on an executor, and return its signature.
+
+    Raise its error, if any.
+    """
 
     def sign(_: Batches) -> Batches:
         import pyarrow
@@ -275,8 +278,9 @@ def _uses_contexts(df: "DataFrame", score_batch: Callable[[], ScoreBatch]) -> bo
 
 
 def _on_executor(bundle: str | PathLike[str] | None) -> str | None:
-    """Return the path of a bundle on this executor: in the folder where Spark extracts archives, or
-    as it is given.
+    """Return the path of a bundle on this executor.
+
+    It is in the folder where Spark extracts archives, or as it is given.
     """
     if bundle is None:
         return None
@@ -287,8 +291,9 @@ def _on_executor(bundle: str | PathLike[str] | None) -> str | None:
 
 
 def _by_position(df: "DataFrame") -> "DataFrame":
-    """Return a frame whose columns are called 0, 1, …: `mapInArrow` fails on names with dots, or
-    that occur twice.
+    """Return a frame whose columns are called 0, 1, ….
+
+    `mapInArrow` fails on names with dots, or that occur twice.
     """
     return df.toDF(*_positions(len(df.columns)))
 
@@ -296,11 +301,10 @@ def _by_position(df: "DataFrame") -> "DataFrame":
 def _by_name(
     work: Callable[[Batches, str], Batches], names: list[str]
 ) -> Callable[[Batches], Batches]:
-    """Return a function for `mapInArrow` that gives the columns, called by position, their names
-    for some work.
+    """Return a function for `mapInArrow` that does some work.
 
-    The work takes the batches of a partition that has rows, and the name of the partition in
-    messages.
+    It gives the columns, called by position, their names. The work takes the batches of a partition
+    that has rows, and the name of the partition in messages.
     """
 
     def of_partition(batches: Batches) -> Batches:
