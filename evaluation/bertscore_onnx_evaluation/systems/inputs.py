@@ -125,8 +125,9 @@ class InputReader:
         `title` is its name in messages.
         """
         if id(value) not in self._tables:
-            is_table = isinstance(value, WholeTable)
-            table = value if is_table else WholeTable.of_frame(value, title)
+            table = value
+            if not isinstance(value, WholeTable):
+                table = WholeTable.of_frame(value, title)
             self._tables[id(value)] = (value, table)
         return self._tables[id(value)][1]
 
@@ -145,7 +146,9 @@ class InputReader:
             return
         if name in available:
             return
-        tables = f"the tables have {', '.join(available)}" if available else "there is no table"
+        tables = "there is no table"
+        if available:
+            tables = f"the tables have {', '.join(available)}"
         raise InputError(
             f"There is no column {name!r}, of ",
             Argument("columns", {role: name}),
@@ -210,7 +213,10 @@ class InputReader:
             columns = [self._values(table, role, name) for name in names]
             cells = []
             for row in zip(*columns, strict=True):
-                cells.append(None if None in row else list(chain.from_iterable(row)))
+                if None in row:
+                    cells.append(None)
+                else:
+                    cells.append(list(chain.from_iterable(row)))
         rows = self._rows_of(table)
         ids = rows.ids or ()
         if len({*ids}) < len(ids):
@@ -226,7 +232,9 @@ class InputReader:
             rows = rows_of_table(table, self.roles.ids(table))
             if rows.ids is None and not self.roles.are_by_position:
                 index = index_of(table)
-                labels = table.keys(*index) if index else table.labels
+                labels: Sequence[Hashable] | None = table.labels
+                if index:
+                    labels = table.keys(*index)
                 rows = replace(rows, labels=labels, id_columns=index or ("index",))
             self._rows[table] = rows
         return self._rows[table]
@@ -237,9 +245,10 @@ class InputReader:
         There is no column if there are not several runs.
         """
         names = self.roles.of(table, "run")
-        runs = table.keys(*names) if names else []
-        if len({*runs}) > 1:
-            return {"run": names}, runs
+        if names:
+            runs = table.keys(*names)
+            if len({*runs}) > 1:
+                return {"run": names}, runs
         return {}, [""] * len(table)
 
     def _parts(
@@ -265,8 +274,12 @@ class InputReader:
             if earlier == row:
                 continue
             _, system, run = key
-            has = f"the system {system!r} has" if system else "there is"
-            and_run = f" and run {run!r}" if run else ""
+            has = "there is"
+            if system:
+                has = f"the system {system!r} has"
+            and_run = ""
+            if run:
+                and_run = f" and run {run!r}"
             raise InputError(
                 f"{table.place(row)}: {has} a second row for segment {segment!r}{and_run}; the "
                 f"first is {table.place(earlier)}. Expected one, or other runs in a column 'run'."
@@ -315,7 +328,9 @@ class InputReader:
             return {"": self._in_columns(table, role, {name: columns[0]}, {role: columns})}
         if names is None:
             raise self._unnamed(table, role)
-        chosen = self._free(table) if names == [ALL] else names
+        chosen = names
+        if names == [ALL]:
+            chosen = self._free(table)
         for name in chosen:
             table.find(name, Argument("systems"))
         self._uses(f"{role}s with a column for each system", table)
@@ -331,9 +346,12 @@ class InputReader:
             self.roles.required(table, "system")
         free = self._free(table)
         if role == "score":
+            # Columns of texts cannot be scores.
             free = [name for name in free if "texts" not in table.content(name)]
-        others = [name for name in table.names if name not in free]
-        beside = f", beside {', '.join(others)}" if others else ""
+        used = [name for name in table.names if name not in free]
+        beside = ""
+        if used:
+            beside = f", beside {', '.join(used)}"
         if not free:
             return InputError(
                 f"{table.title} has no column for a system{beside}; expected one for each of two "
@@ -374,8 +392,10 @@ class InputReader:
         [system_column] = self.roles.required(table, "system")
         columns = self.roles.required(table, role)
         has_several = len(columns) > 1
-        several = "several " if has_several else ""
-        self._uses(f"{several}{role}s with a row for each system", table)
+        form = f"{role}s with a row for each system"
+        if has_several:
+            form = f"several {form}"
+        self._uses(form, table)
         roles, runs = self._runs(table)
         roles |= {"system": (system_column,), role: columns}
         metrics = [metric or columns[0]] * len(table)
@@ -403,7 +423,9 @@ class InputReader:
             found[name] = {}
             for system in chosen:
                 if system not in by_system:
-                    of_metric = f" of {name}" if name else ""
+                    of_metric = ""
+                    if name:
+                        of_metric = f" of {name}"
                     has = ", ".join(by_system)
                     raise InputError(
                         f"{table.title} lacks the system {system!r}{of_metric}; it has {has}.",
@@ -465,7 +487,8 @@ class InputReader:
         runs = [texts]
         if isinstance(texts, list | tuple) and texts:
             are_runs = all(isinstance(run, forms) for run in texts)
-            runs = list(texts) if are_runs else runs
+            if are_runs:
+                runs = list(texts)
         listing: Callable[[Any], Sequence[str]] = partial(collect_strings, name=title)
         columns = [self.column(run, title, "candidate", listing) for run in runs]
         return [replace(column, name=name) for column in columns]
@@ -493,7 +516,9 @@ class InputReader:
             raise InputTypeError(
                 "The scores are tables and lists of numbers; expected one of these.",
             )
-        by_metric_or_system = given if has_tables else {"": given}
+        by_metric_or_system = {"": given}
+        if has_tables:
+            by_metric_or_system = given
         are_by_name = [self.is_by_name(scores, "score") for scores in by_metric_or_system.values()]
         self.are_named = all(are_by_name)
         found: dict[str, Systems] = {}
@@ -506,7 +531,9 @@ class InputReader:
             runs = scores if isinstance(scores, list) else [scores]
             tables = [self.table(run, title) for run in runs]
             # A table has systems in its columns if names are columns, and no tables themselves.
-            named = self._free(tables[0]) if names == [ALL] else names or ()
+            named = names or ()
+            if names == [ALL]:
+                named = self._free(tables[0])
             are_columns = not has_tables or bool({*named} & {*tables[0].names} - {*given})
             if are_columns or self.roles.of(tables[0], "system"):
                 by_run = [self._systems_of(table, "score", names, name) for table in tables]
@@ -534,7 +561,7 @@ class InputReader:
         given = _by_text(given, title)
         with_role = {*chain.from_iterable(self.roles.named.values())}
         chosen = _chosen(names, (name for name in given if name not in with_role))
-        others = [name for name in given if name not in chosen]
+        beside = [name for name in given if name not in chosen]
         for name, numbers in given.items():
             if not isinstance(numbers, Iterable):
                 raise InputTypeError(
@@ -545,15 +572,16 @@ class InputReader:
             if name in given:
                 values[name] = numbers_of(given[name], self.value, f"{title}[{name!r}]")
         roles_beside = ("segment", "run", "document", "group")
-        have_roles = any(map(partial(self.roles.among, others), roles_beside))
+        have_roles = any(map(partial(self.roles.among, beside), roles_beside))
         are_plain = all(map(_is_plain, values.values()))
+        # Series with an index and runs are read by themselves, plain numbers as one table.
         if not (have_roles or are_plain) and len(values) == len(chosen):
             found = {}
             for name, numbers in values.items():
                 found[name] = self._numbers_of_system(name, numbers, f"{title}[{name!r}]")
             return found
         table = self.table({**given, **values}, title)
-        if others or len(values) < len(chosen):
+        if beside or len(values) < len(chosen):
             [systems] = self._systems_of(table, "score", chosen).values()
             return systems
         rows = Rows(title, len(table), table.place)
@@ -683,10 +711,13 @@ def _check_systems(found: Mapping[str, Systems]) -> None:
     first = next(iter(found), "")
     for metric, systems in found.items():
         for name in {*systems} ^ {*found[first]}:
-            given = metric if name in systems else first
-            other = first if name in systems else metric
+            given = metric
+            lacking = first
+            if name not in systems:
+                given = first
+                lacking = metric
             raise InputError(
-                f"The system {name!r} has scores of {given}, and none of {other}. Add them, or "
+                f"The system {name!r} has scores of {given}, and none of {lacking}. Add them, or "
                 "name systems that have both with ",
                 Argument("systems"),
                 ".",
@@ -762,8 +793,9 @@ def numbers_of(values: Any, value: str, title: str) -> Any:
     if isinstance(values, Iterator):
         return list(values)
     is_of_pandas = type(values).__module__.partition(".")[0] == "pandas"
-    is_tensor = hasattr(values, "__array__") and not is_of_pandas
-    return np.asarray(values) if is_tensor else values
+    if hasattr(values, "__array__") and not is_of_pandas:
+        return np.asarray(values)
+    return values
 
 
 def score_matrix(given: Any, value: Value) -> tuple[tuple[str, ...], list[NDArray[np.float64]]]:
@@ -858,18 +890,22 @@ def join_inputs(
         inputs["candidate", "", name] = runs
     if texts:
         # The table of candidates may have a column of references.
-        if references is None and is_frame(candidates):
-            is_by_name = reader.is_by_name(candidates, "candidate")
-            references = references if is_by_name else candidates
+        may_have_references = references is None and is_frame(candidates)
+        if may_have_references and not reader.is_by_name(candidates, "candidate"):
+            references = candidates
         if references is None:
             references = ()
-        files = references if _are_parts(references) else [references]
+        files = [references]
+        if _are_parts(references):
+            files = references
         for number, file in enumerate(files):
             column = reader.column(file, "references", "reference", checked_references)
             inputs["reference", "", number] = [column]
     if documents is not None:
         inputs["document", "", 0] = [reader.column(documents, "documents", "document", list)]
-    by_metric = {} if scores is None else reader.scores(scores, list(texts) or named)
+    by_metric: dict[str, Systems] = {}
+    if scores is not None:
+        by_metric = reader.scores(scores, list(texts) or named)
     of_systems = texts or next(iter(by_metric.values()), {})
     ordered = _baseline_first(list(of_systems), baseline)
     if by is not None:
@@ -917,7 +953,10 @@ def _references_of_segments(joined: JoinedSegments[Input]) -> tuple[tuple[str, .
     for cells in zip(*columns, strict=True):
         texts: list[str] = []
         for cell in cells:
-            texts += [cell] if isinstance(cell, str) else cell
+            if isinstance(cell, str):
+                texts.append(cell)
+            else:
+                texts += cell
         segments.append(tuple(texts))
     return tuple(segments)
 
@@ -951,7 +990,9 @@ def _names(systems: str | Sequence[str] | None) -> list[str] | None:
 
 def _chosen(names: Sequence[str] | None, available: Iterable[str]) -> Sequence[str]:
     """Return the names of systems, or all that there are if nobody chose."""
-    return list(available) if names is None or names == [ALL] else names
+    if names is None or names == [ALL]:
+        return list(available)
+    return names
 
 
 def _are_parts(references: Any) -> TypeGuard[list[Any]]:
@@ -1055,7 +1096,9 @@ def _agreed(joined: JoinedSegments[Input], role: str) -> list[Any]:
                     f"Segment {segment!r} is in the {role} {first!r} in {columns[0].rows.title}, "
                     f"and in {other!r} in {column.rows.title}; expected the same in both."
                 )
-    return by_input[0] if by_input else []
+    if not by_input:
+        return []
+    return by_input[0]
 
 
 def _checked_groups(joined: JoinedSegments[Input]) -> list[str]:
@@ -1084,7 +1127,9 @@ def checked_references(references: Iterable[str | Sequence[str]]) -> tuple[tuple
     lists = []
     for segment, given in enumerate(references):
         title = f"references[{segment}]"
-        texts = collect_strings([given] if isinstance(given, str) else given, title)
+        if isinstance(given, str):
+            given = [given]
+        texts = collect_strings(given, title)
         if not texts:
             raise InputError(f"{title} is empty; expected a text, or a list of at least one.")
         lists.append(tuple(texts))
