@@ -41,14 +41,12 @@ from bertscore_onnx_evaluation.systems.corpus_scores import (
     by_group,
     document_numbers,
 )
+from bertscore_onnx_evaluation.systems.input_reader import Candidates, Value, is_prf
 from bertscore_onnx_evaluation.systems.inputs import (
-    Candidates,
     Documents,
     JoinedInputs,
     References,
     SystemScores,
-    Value,
-    is_prf,
     join_inputs,
 )
 from bertscore_onnx_evaluation.systems.join import Missing

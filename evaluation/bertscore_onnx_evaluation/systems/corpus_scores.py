@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.table import natural_key
 from bertscore_onnx.tables.whole_table import row_labels
-from bertscore_onnx_evaluation.systems.inputs import (
+from bertscore_onnx_evaluation.systems.input_reader import (
     Value,
     in_order,
     is_prf,

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from bertscore_onnx.errors import InputError
 from bertscore_onnx_evaluation.metrics.correlation import scipy_module
 from bertscore_onnx_evaluation.systems.corpus_scores import ROUNDING, CorpusScores, SegmentMeans
-from bertscore_onnx_evaluation.systems.inputs import Value, is_frame, score_matrix
+from bertscore_onnx_evaluation.systems.input_reader import Value, is_frame, score_matrix
 
 SIGNIFICANT = 0.05
 """A p below it is significant, two-sided."""
