@@ -1,7 +1,7 @@
-"""Agreement of a metric with human scores: Pearson's r, acc*_eq of the outputs of a segment, and
-SPA of systems.
+"""Agreement of a metric with human scores.
 
-Outputs without a judgement are left out. A side that ties everything has no value.
+It is Pearson's r, acc*_eq of the outputs of a segment, and SPA of systems. Outputs without a
+judgement are left out. A side that ties everything has no value.
 """
 
 from collections.abc import Iterable, Sequence
@@ -50,7 +50,10 @@ class Measure:
 
 
 def finite(value: float) -> float | None:
-    """Return a number as Python has it, None for NaN or an infinite one."""
+    """Return a number as Python has it.
+
+    None for NaN or an infinite one.
+    """
     return float(value) if np.isfinite(value) else None
 
 
@@ -60,8 +63,9 @@ def no_value(reason: str, n: int) -> Measure:
 
 
 def average(measures: Sequence[Measure]) -> Measure:
-    """Average the measures that have a value, each of one group, with the same weight; InputError
-    without any.
+    """Average the measures that have a value, with the same weight.
+
+    Each is of one group. InputError is raised without any.
     """
     if not measures:
         raise InputError("There are no measures to average. Give at least one.")
@@ -83,7 +87,8 @@ def judged_scores(human: Floats, metric: Floats, *, ndim: int = 2) -> tuple[Floa
     Both are (systems, segments), or (systems,) with `ndim` 1. Human scores are NaN where nobody
     judged, and so are then those of the metric, which have to be finite elsewhere.
     """
-    human, metric = np.asarray(human, dtype=np.float64), np.asarray(metric, dtype=np.float64)
+    human = np.asarray(human, dtype=np.float64)
+    metric = np.asarray(metric, dtype=np.float64)
     axes = ("system", "segment")[:ndim]
     if human.ndim != ndim or human.shape != metric.shape:
         shape = ", ".join(f"{axis}s" for axis in axes)
@@ -91,19 +96,19 @@ def judged_scores(human: Floats, metric: Floats, *, ndim: int = 2) -> tuple[Floa
             f"Human scores of shape {human.shape} and metric scores of shape {metric.shape}; "
             f"expected both as ({shape}), in the same order."
         )
+    is_judged = ~np.isnan(human)
     for side, is_wrong in (
         ("Annotators", np.isinf(human)),
-        ("The metric", ~np.isnan(human) & ~np.isfinite(metric)),
+        ("The metric", is_judged & ~np.isfinite(metric)),
     ):
         if is_wrong.any():
-            place = ", ".join(
-                f"{axis} {at}" for axis, at in zip(axes, np.argwhere(is_wrong)[0], strict=True)
-            )
+            positions = zip(axes, np.argwhere(is_wrong)[0], strict=True)
+            place = ", ".join(f"{axis} {position}" for axis, position in positions)
             raise InputError(
                 f"{side} gave no finite score at {place} (counted from 0). Give one, or NaN as "
                 "the human score to leave the place out."
             )
-    metric = np.where(np.isnan(human), np.nan, metric)
+    metric = np.where(is_judged, metric, np.nan)
     _check_range(human, metric)
     return human, metric
 
@@ -123,15 +128,19 @@ def _check_range(*scores: Floats) -> None:
 
 
 def often_judged(is_judged: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which systems are judged on at least half as many segments as any other, from
-    (systems, segments).
+    """Return which systems are judged often, from (systems, segments).
+
+    They are judged on at least half as many segments as any other.
     """
     counts = is_judged.sum(axis=1)
     return (counts > 0) & (2 * counts >= counts.max(initial=0))
 
 
 def mean_by_system(scores: Floats) -> Floats:
-    """Average each system's scores over the segments that have one, NaN for a system of none."""
+    """Average each system's scores over the segments that have one.
+
+    NaN for a system of none.
+    """
     _check_range(scores)
     counts = (~np.isnan(scores)).sum(axis=1)
     return np.where(counts, np.nansum(scores, axis=1) / np.maximum(counts, 1), np.nan)
@@ -174,10 +183,13 @@ def correlate(human: Floats, metric: Floats, *, by: Grouping = "all") -> Measure
         raise InputError(f"There is no grouping {by!r}; expected one of {', '.join(GROUPINGS)}.")
     if by == "all":
         return correlate_pairs(human.ravel(), metric.ravel())
-    measures = [correlate_pairs(*pairs) for pairs in zip(human.T, metric.T, strict=True)]
-    return average(
-        [Measure(0.0, row.n, zeros=1) if row.reason == METRIC_CONSTANT else row for row in measures]
-    )
+    measures = []
+    for human_scores, metric_scores in zip(human.T, metric.T, strict=True):
+        measure = correlate_pairs(human_scores, metric_scores)
+        if measure.reason == METRIC_CONSTANT:
+            measure = Measure(0.0, measure.n, zeros=1)
+        measures.append(measure)
+    return average(measures)
 
 
 def correlate_pairs(human: Floats, metric: Floats) -> Measure:
@@ -192,7 +204,8 @@ def correlate_pairs(human: Floats, metric: Floats) -> Measure:
     """
     human, metric = judged_scores(human, metric, ndim=1)
     is_judged = ~np.isnan(human)
-    human, metric = human[is_judged], metric[is_judged]
+    human = human[is_judged]
+    metric = metric[is_judged]
     n = len(human)
     if n < 2:
         return no_value(f"{n} judged, and a correlation needs two", n)
@@ -207,7 +220,8 @@ def pearson(human: Floats, metric: Floats) -> Floats:
 
     NaN where a side is constant.
     """
-    human, metric = unit_vectors(human), unit_vectors(metric)
+    human = unit_vectors(human)
+    metric = unit_vectors(metric)
     return np.clip((human * metric).sum(axis=-1), -1, 1)
 
 
@@ -218,7 +232,8 @@ def pearson_of_moments(moments: Iterable[Floats], of_constant: float = 0.0) -> F
     """
     number, g, gg, x, xx, gx = moments
     number = np.maximum(number, 1)
-    human, metric = gg - g * g / number, xx - x * x / number
+    human = gg - g * g / number  # the sum of squared deviations
+    metric = xx - x * x / number
     human_varies = human > CLOSE * gg
     varies = human_varies & (metric > CLOSE * xx)
     r = np.full(varies.shape, of_constant)
@@ -227,7 +242,10 @@ def pearson_of_moments(moments: Iterable[Floats], of_constant: float = 0.0) -> F
 
 
 def unit_vectors(scores: Floats) -> Floats:
-    """Centre scores and divide by their norm, whose squares neither overflow nor vanish; (…, n)."""
+    """Centre scores and divide by their norm, (…, n).
+
+    The squares of the norm neither overflow nor vanish.
+    """
     centred = scores - scores.mean(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore"):
         centred /= np.abs(centred).max(axis=-1, keepdims=True)
@@ -241,21 +259,27 @@ absolute sum.
 
 
 def rounding(scores: Floats) -> float:
-    """Return the difference up to which two of these scores are equal but for rounding."""
-    return float(
-        max(ROUNDING * np.abs(scores).max(initial=0, where=np.isfinite(scores)), 1 / LARGEST)
-    )
+    """Return the difference up to which two of these scores are equal.
+
+    They are equal but for rounding.
+    """
+    largest = np.abs(scores).max(initial=0, where=np.isfinite(scores))
+    return float(max(ROUNDING * largest, 1 / LARGEST))
 
 
 def exact_differences(scores: Floats) -> Floats:
-    """Return the differences of every two systems, (pairs, …), from scores, (systems, …)."""
+    """Return the differences of every two systems, (pairs, …).
+
+    The scores are (systems, …).
+    """
     first, second = np.triu_indices(len(scores), 1)
     return scores[first] - scores[second]
 
 
 def pair_differences(scores: Floats) -> Floats:
-    """Return the differences of every two systems, (pairs, …), from scores, (systems, …); 0 for one
-    of rounding.
+    """Return the differences of every two systems, (pairs, …).
+
+    The scores are (systems, …); a difference of rounding is 0.
     """
     differences = exact_differences(scores)
     differences[np.abs(differences) <= rounding(scores)] = 0
@@ -270,8 +294,9 @@ def pair_differences(scores: Floats) -> Floats:
 def soft_pairwise_accuracy(
     human: Floats, metric: Floats, *, permutations: int = 1000, seed: int = 4
 ) -> Measure:
-    """Return 1 − the mean over pairs of systems of |p by human scores − p by the metric| (SPA,
-    section 3 of the paper).
+    """Return SPA, section 3 of the paper.
+
+    It is 1 − the mean over pairs of systems of |p by human scores − p by the metric|.
 
     p is the probability of such a lead of one system over another if the two were equal
     (`superiority`). The paper takes each pair in one order; with ties the other order has another
@@ -302,9 +327,9 @@ def soft_pairwise_accuracy(
     for whose, scores in zip(("human scores tie", "metric ties"), sides, strict=True):
         if not pair_differences(scores).any():
             return no_value(f"the {whose} all systems in every segment", 0)
-    by_human, by_metric = (
+    by_human, by_metric = [
         superiority(scores, permutations=permutations, seed=seed) for scores in sides
-    )
+    ]
     # whole numbers: the order of systems changes no bit
     distance = int(np.abs(by_human - by_metric).sum())
     value = 1 - distance / (permutations * number * (number - 1))
@@ -312,12 +337,11 @@ def soft_pairwise_accuracy(
 
 
 def superiority(scores: Floats, *, permutations: int = 1000, seed: int = 4) -> NDArray[np.int64]:
-    """Test for every pair of systems whether the first is better, by paired permutation of their
-    segments.
+    """Test for every pair of systems whether the first is better.
 
-    The two outputs of a segment are swapped with probability ½. The same swaps serve all pairs, so
-    that one matrix product of signs and scores answers for all (mt-metrics-eval:
-    `pairwise_paired_permutation_test.py`).
+    This is a paired permutation of their segments: the two outputs of a segment are swapped with
+    probability ½. The same swaps serve all pairs, so that one matrix product of signs and scores
+    answers for all (mt-metrics-eval: `pairwise_paired_permutation_test.py`).
 
     Returns for system i against j, (systems, systems), the number of permutations with Δ* ≥ Δ = xᵢ
     − xⱼ, from finite scores, (systems, segments). Values that are equal but for rounding count as
@@ -331,12 +355,11 @@ def superiority(scores: Floats, *, permutations: int = 1000, seed: int = 4) -> N
     totals = scores.sum(axis=1)
     slack = CLOSE * np.abs(scores).sum(axis=1).max()
     deltas = totals[:, None] - totals
-    return np.stack(
-        [
-            (permuted[:, at, None] - permuted >= delta - slack).sum(axis=0)
-            for at, delta in enumerate(deltas)
-        ]
-    )
+    counts = []
+    for row, delta in enumerate(deltas):
+        permuted_delta = permuted[:, row, None] - permuted
+        counts.append((permuted_delta >= delta - slack).sum(axis=0))
+    return np.stack(counts)
 
 
 # acc*_eq, pairwise accuracy with tie calibration: Deutsch, Foster and Freitag, "Ties Matter", EMNLP
@@ -348,13 +371,13 @@ DIGITS = 12
 
 
 def tie_calibrated_accuracy(human: Floats, metric: Floats) -> Measure:
-    """Find the ε at which a metric agrees best with human scores, and how often it agrees then.
+    """Find the ε at which a metric agrees best with human scores.
 
-    A segment's accuracy is (concordant pairs + pairs tied in both) / all pairs, section 5 of the
-    paper; ε is one for the whole set and maximises the mean over segments, section 6
-    (mt-metrics-eval: `tau_optimization.py`, with every pair in the sample). Annotators tie where
-    their scores are equal to the last bit, the metric where |Δ| ≤ ε. Of several ε that are equally
-    good, the smallest is taken; ε = 0 is among them.
+    Its value is how often it agrees then. A segment's accuracy is (concordant pairs + pairs tied in
+    both) / all pairs, section 5 of the paper; ε is one for the whole set and maximises the mean
+    over segments, section 6 (mt-metrics-eval: `tau_optimization.py`, with every pair in the
+    sample). Annotators tie where their scores are equal to the last bit, the metric where |Δ| ≤ ε.
+    Of several ε that are equally good, the smallest is taken; ε = 0 is among them.
 
     Args:
         human: (systems, segments), NaN where nobody judged; such pairs are left out.
@@ -364,11 +387,12 @@ def tie_calibrated_accuracy(human: Floats, metric: Floats) -> Measure:
         InputError: shapes differ, or a score is missing or infinite.
     """
     human, metric = judged_scores(human, metric)
-    # (pairs, segments)
-    human_delta, metric_delta = exact_differences(human), pair_differences(metric)
+    human_delta = exact_differences(human)  # (pairs, segments)
+    metric_delta = pair_differences(metric)
     is_judged = ~np.isnan(human_delta)
     counts = is_judged.sum(axis=0)
-    pairs, has_pairs = int(counts.sum()), counts > 0
+    has_pairs = counts > 0
+    pairs = int(counts.sum())
     if not pairs:
         return no_value("no segment has two judged systems", 0)
     if not np.nan_to_num(human_delta).any():
@@ -376,7 +400,8 @@ def tie_calibrated_accuracy(human: Floats, metric: Floats) -> Measure:
 
     # a pair's part in the sum over segments, (judged pairs,)
     share = (is_judged / np.maximum(counts, 1))[is_judged]
-    human_delta, metric_delta = human_delta[is_judged], metric_delta[is_judged]
+    human_delta = human_delta[is_judged]
+    metric_delta = metric_delta[is_judged]
     is_concordant = np.sign(human_delta) * np.sign(metric_delta) > 0
     # Once ε reaches its |Δ|, a pair is tied for the metric: right if annotators tie too, and no
     # longer concordant.
@@ -386,27 +411,31 @@ def tie_calibrated_accuracy(human: Floats, metric: Floats) -> Measure:
     thresholds, starts = np.unique(distance[order], return_index=True)
     gains = np.add.reduceat(gain[order], starts)
     if thresholds[0] > 0:
-        thresholds, gains = np.append(0, thresholds), np.append(0, gains)
+        thresholds = np.append(0, thresholds)
+        gains = np.append(0, gains)
     accuracy = (share[is_concordant].sum() + np.cumsum(gains)) / has_pairs.sum()
     epsilon = float(thresholds[accuracy.round(DIGITS).argmax()])
     by_segment = accuracies(ordered_pairs(human, metric, epsilon))[has_pairs]
-    return Measure(
-        fsum(by_segment) / len(by_segment), pairs, groups=len(by_segment), epsilon=epsilon
-    )
+    mean = fsum(by_segment) / len(by_segment)
+    return Measure(mean, pairs, groups=len(by_segment), epsilon=epsilon)
 
 
 def ordered_pairs(human: Floats, metric: Floats, epsilon: float) -> NDArray[np.bool_]:
-    """Return which pairs of outputs are judged, and which are right at a given ε, (2, pairs,
-    segments).
+    """Return which pairs of outputs are judged, and right at a given ε.
+
+    Both are (2, pairs, segments).
     """
-    # (pairs, segments)
-    human_delta, metric_delta = exact_differences(human), pair_differences(metric)
+    human_delta = exact_differences(human)  # (pairs, segments)
+    metric_delta = pair_differences(metric)
     is_concordant = np.sign(human_delta) * np.sign(metric_delta) > 0
     is_right = np.where(np.abs(metric_delta) <= epsilon, human_delta == 0, is_concordant)
     return np.stack([~np.isnan(human_delta), is_right])
 
 
 def accuracies(pairs: NDArray[np.bool_]) -> Floats:
-    """Return the accuracy of each segment, (segments,), NaN without a judged pair."""
+    """Return the accuracy of each segment, (segments,).
+
+    NaN without a judged pair.
+    """
     judged, right = pairs.sum(axis=1)
     return np.where(judged > 0, right / np.maximum(judged, 1), np.nan)
