@@ -1,8 +1,10 @@
-"""Sentinels: scores that read no meaning, and show what a set of judgements grants to any metric.
+"""Sentinels: scores that read no meaning.
+
+They show what a set of judgements grants to any metric: a metric that does not beat them has not
+been shown to measure quality.
 
 Perrella, Proietti, Huguet Cabot, Barba and Navigli, "Guardians of the Machine Translation
-Meta-Evaluation: Sentinel Metrics Fall In!", ACL 2024. A metric that does not beat them has not been
-shown to measure quality.
+Meta-Evaluation: Sentinel Metrics Fall In!", ACL 2024.
 """
 
 import re
@@ -52,8 +54,10 @@ def sentinel_scores(judged: JudgedSystems, seed: int = 4) -> dict[str, MetricSco
             )
     sentinels = {RANDOM: next(random_scores(judged, seed))}
     is_judged = judged.is_judged
-    if judged.num_shared and (difficulty := _difficulty(judged)) is not None:
-        sentinels[SEGMENT] = _scores(judged, difficulty)
+    if judged.num_shared:
+        difficulty = _difficulty(judged)
+        if difficulty is not None:
+            sentinels[SEGMENT] = _scores(judged, difficulty)
     for name, scores in _of_texts(judged).items():
         if is_judged.any() and np.isfinite(scores[is_judged]).all():
             sentinels[name] = _scores(judged, scores)
@@ -61,16 +65,20 @@ def sentinel_scores(judged: JudgedSystems, seed: int = 4) -> dict[str, MetricSco
 
 
 def _difficulty(judged: JudgedSystems) -> Floats | None:
-    """Return each segment's mean of the standardised scores of all metrics, the same for all
-    systems; None without.
+    """Return the difficulty of each segment, the same for all systems.
+
+    It is the mean of the standardised scores of all metrics; None without.
     """
     is_judged = judged.is_judged
-    scores = [metric.segment for metric in judged.metrics.values() if metric.segment is not None]
-    standardised = [
-        np.where(is_judged, (each - each[is_judged].mean()) / spread, 0)
-        for each in scores
-        if (spread := each[is_judged].std()) > 0
-    ]
+    standardised = []
+    for metric in judged.metrics.values():
+        scores = metric.segment
+        if scores is None:
+            continue
+        spread = scores[is_judged].std()
+        if spread > 0:
+            deviations = scores - scores[is_judged].mean()
+            standardised.append(np.where(is_judged, deviations / spread, 0))
     if not standardised:
         return None
     means = np.mean(standardised, axis=0).sum(axis=0) / np.maximum(is_judged.sum(axis=0), 1)
@@ -94,26 +102,35 @@ def notes_of_sentinels(judged: JudgedSystems, sentinels: Collection[str]) -> Ite
 
 
 def random_scores(judged: JudgedSystems, seed: int = 4) -> Iterator[MetricScores]:
-    """Yield normal random scores, draw by draw, which do not depend on the order of systems or
-    segments.
+    """Yield normal random scores, draw by draw.
+
+    They do not depend on the order of systems or segments.
     """
     shape = _shape(judged)
     rng = np.random.default_rng(seed)
     rows = np.argsort(np.argsort(judged.systems))
-    order = sorted(range(len(judged.segments)), key=lambda at: natural_key(judged.segments[at]))
-    columns = np.argsort(order) if order else np.zeros(1, dtype=np.int64)
-    for _ in range(int(np.clip(DRAWN_SCORES // max(1, shape[0] * shape[1]), 10, 100))):
+    names = judged.segments
+    order = sorted(range(len(names)), key=lambda segment: natural_key(names[segment]))
+    columns = np.zeros(1, dtype=np.int64)
+    if order:
+        columns = np.argsort(order)
+    num_draws = np.clip(DRAWN_SCORES // max(1, shape[0] * shape[1]), 10, 100)
+    for _ in range(int(num_draws)):
         yield _scores(judged, rng.normal(size=shape)[rows][:, columns])
 
 
 def mean_agreement(agreements: Iterable[Agreement | None]) -> Agreement | None:
     """Return the mean of each measure over random draws, without an interval."""
-    draws = [*filter(None, agreements)]
+    draws = list(filter(None, agreements))
     if not draws:
         return None
     measures = dict(draws[0].measures)
     for name, first in measures.items():
-        values = [value for draw in draws if (value := draw[name].value) is not None]
+        values = []
+        for draw in draws:
+            value = draw[name].value
+            if value is not None:
+                values.append(value)
         if values:
             measures[name] = replace(first, value=float(np.mean(values)))
     return replace(draws[0], measures=measures)
@@ -124,13 +141,17 @@ def _shape(judged: JudgedSystems) -> tuple[int, int]:
 
 
 def _has_texts(judged: JudgedSystems) -> NDArray[np.bool_]:
-    """Return which outputs have a candidate and a reference, (systems, segments)."""
+    """Return which outputs have a candidate and a reference.
+
+    The shape is (systems, segments).
+    """
     has_texts = np.zeros(_shape(judged), bool)
-    for row, outputs in enumerate((judged.references and judged.candidates) or ()):
+    if not judged.references:
+        return has_texts
+    for row, outputs in enumerate(judged.candidates or ()):
         for segment, candidate in enumerate(outputs):
-            has_texts[row, segment] = candidate is not None and bool(
-                judged.references[row][segment]
-            )
+            has_reference = bool(judged.references[row][segment])
+            has_texts[row, segment] = candidate is not None and has_reference
     return has_texts
 
 
@@ -139,27 +160,28 @@ def _scores(judged: JudgedSystems, scores: Floats) -> MetricScores:
 
 
 def _of_texts(judged: JudgedSystems) -> dict[str, Floats]:
-    """Return the scores of the sentinels that read texts, (systems, segments), NaN where there are
-    none.
+    """Return the scores of the sentinels that read texts.
+
+    They are (systems, segments), NaN where there are none.
     """
     if judged.candidates is None:
         return {}
     scores = {name: np.full(_shape(judged), np.nan) for name in (LENGTH, LENGTH_RATIO, OVERLAP)}
-    words = cache(lambda text: Counter(_WORD.findall(text.lower())))
+    count_words = cache(lambda text: Counter(_WORD.findall(text.lower())))
     for row, segment in np.argwhere(_has_texts(judged)).tolist():
-        text, references = judged.candidates[row][segment] or "", judged.references[row][segment]
+        text = judged.candidates[row][segment] or ""
+        references = judged.references[row][segment]
+        ratios = [_length_ratio(len(text), len(reference)) for reference in references]
         scores[LENGTH][row, segment] = len(text)
-        scores[LENGTH_RATIO][row, segment] = max(
-            _length_ratio(len(text), len(reference)) for reference in references
-        )
-        scores[OVERLAP][row, segment] = _overlap(words(text), map(words, references))
+        scores[LENGTH_RATIO][row, segment] = max(ratios)
+        scores[OVERLAP][row, segment] = _overlap(count_words(text), map(count_words, references))
     return scores
 
 
 def _length_ratio(candidate: int, reference: int) -> float:
-    return (
-        min(candidate, reference) / max(candidate, reference, 1) if candidate != reference else 1.0
-    )
+    if candidate == reference:
+        return 1.0  # also of two empty texts
+    return min(candidate, reference) / max(candidate, reference, 1)
 
 
 def _overlap(candidate: Counter[str], references: Iterable[Counter[str]]) -> float:
