@@ -1,9 +1,10 @@
-"""Statistics of agreement as functions of sums over whole units: their tests, by exchange, and
-their intervals.
+"""Statistics of agreement, with their tests and intervals.
+
+Each is a function of sums over whole units (`UnitSums`), which tests exchange, so that one matrix
+product gives it for many exchanges.
 
 Units are segments, or documents, whose outputs are dependent: outputs of a segment share its
-difficulty, its length and its reference. A statistic is a function of sums over units (`UnitSums`),
-so that one matrix product gives it for many exchanges.
+difficulty, its length and its reference.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -39,7 +40,10 @@ MIN_PERMUTATIONS = 30
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitSums:
-    """A statistic of a metric as a function of sums over units: segments or documents."""
+    """A statistic of a metric as a function of sums over units.
+
+    Units are segments or documents.
+    """
 
     sums: Floats
     """(units, sums)."""
@@ -53,8 +57,9 @@ class UnitSums:
 
 
 def sum_by_unit(sums: Floats, units: NDArray[np.int64]) -> Floats:
-    """Add up the sums of segments, (sums, segments), to sums of units, (units, sums); units are
-    numbers from 0.
+    """Add up the sums of segments to sums of units.
+
+    From (sums, segments) to (units, sums); units are numbers from 0.
     """
     order = np.argsort(units, kind="stable")
     starts = np.searchsorted(units[order], np.arange(units.max() + 1))
@@ -82,12 +87,11 @@ def sum_last(values: Floats) -> Floats:
 
 
 def segment_sums(human: Floats, metric: Floats, units: NDArray[np.int64]) -> dict[str, UnitSums]:
-    """Return the agreement of a metric's segment scores with human scores, by its names in
-    `Agreement`.
+    """Return how a metric's segment scores agree with human scores.
 
-    Human and metric scores are (systems, segments); units number the segments from 0. acc*_eq has
-    the ε that is best for all segments, and SPA normal p-values, which permutations approach; it
-    leaves out systems that are seldom judged.
+    The result is by the names in `Agreement`. Human and metric scores are (systems, segments);
+    units number the segments from 0. acc*_eq has the ε that is best for all segments, and SPA
+    normal p-values, which permutations approach; it leaves out systems that are seldom judged.
     """
     human, metric = judged_scores(human, metric)
     by_unit = partial(sum_by_unit, units=units)
@@ -98,40 +102,41 @@ def segment_sums(human: Floats, metric: Floats, units: NDArray[np.int64]) -> dic
     }
     epsilon = tie_calibrated_accuracy(human, metric).epsilon
     if epsilon is not None:
-        sums["acc_eq"] = UnitSums(
-            by_unit(_mean_sums(accuracies(ordered_pairs(human, metric, epsilon)))), ratio
-        )
+        by_segment = accuracies(ordered_pairs(human, metric, epsilon))
+        sums["acc_eq"] = UnitSums(by_unit(_mean_sums(by_segment)), ratio)
     is_often = often_judged(~np.isnan(human))
-    human, metric = human[is_often], metric[is_often]
+    human = human[is_often]
+    metric = metric[is_often]
     is_complete = ~np.isnan(human).any(axis=0)
     sides = [_spa_sums(np.where(is_complete, scores, 0)) for scores in (human, metric)]
     if all(side[len(human) :].any() for side in sides):
-        sums["spa"] = UnitSums(
-            by_unit(np.concatenate(sides)), partial(_soft_accuracy, num_systems=len(human))
-        )
+        statistic = partial(_soft_accuracy, num_systems=len(human))
+        sums["spa"] = UnitSums(by_unit(np.concatenate(sides)), statistic)
     return sums
 
 
 def system_sums(
     systems: tuple[Floats, Floats], segments: tuple[Floats, Floats], units: NDArray[np.int64]
 ) -> UnitSums:
-    """Return the correlation of a metric's system scores with human scores as a function of sums
-    over units.
+    """Return the correlation of a metric's system scores with human scores.
 
-    Scores by annotators and by the metric are (systems,) and (systems, segments). A system's score
-    moves as the mean of its judged segments does; the score itself may be of other segments too, or
-    of a corpus. Without any judged segment it stays as it is.
+    It is a function of sums over units. Scores by annotators and by the metric are (systems,) and
+    (systems, segments). A system's score moves as the mean of its judged segments does; the score
+    itself may be of other segments too, or of a corpus. Without any judged segment it stays as it
+    is.
     """
     is_judged = ~np.isnan(segments[0])
     counts = np.where(is_judged.any(axis=1, keepdims=True), is_judged, 1).astype(np.float64)
-    sums = np.concatenate([counts, *(np.where(is_judged, side, 0) for side in segments)])
+    judged_scores_of_sides = [np.where(is_judged, side, 0) for side in segments]
+    sums = np.concatenate([counts, *judged_scores_of_sides])
     offsets = np.concatenate(systems) - _means_of_totals(sums.sum(axis=1))
     return UnitSums(sum_by_unit(sums, units), partial(_pearson_of_means, offsets=offsets))
 
 
 def _moments(human: Floats, metric: Floats) -> Floats:
-    """Return 1, g, g², x, x² and g·x of standardised scores, 0 where nobody judged; (6, systems,
-    segments).
+    """Return 1, g, g², x, x² and g·x of standardised scores.
+
+    They are (6, systems, segments), 0 where nobody judged.
     """
     is_judged = ~np.isnan(human)
     sides = []
@@ -147,15 +152,18 @@ def _pearson_of_totals(totals: Floats) -> Floats:
 
 
 def _mean_sums(values: Floats) -> Floats:
-    """Return the number of values, 1 or 0 where there is none, and the values, 0 there; (2, …)."""
+    """Return the number of values and the values, (2, …).
+
+    The number is 1, or 0 where there is no value; the value is 0 there.
+    """
     return np.stack([(~np.isnan(values)).astype(np.float64), np.nan_to_num(values)])
 
 
 def _spa_sums(scores: Floats) -> Floats:
-    """Return the scores of systems and the squared differences of pairs, (systems + pairs,
-    segments).
+    """Return the scores of systems and the squared differences of pairs.
 
-    Metrics are exchanged on one scale: the differences between systems, which alone decide.
+    They are (systems + pairs, segments). Metrics are exchanged on one scale: the differences
+    between systems, which alone decide.
     """
     squares = pair_differences(scores) ** 2
     scale = squares.sum() / max(1, squares.size) or 1.0
@@ -163,30 +171,40 @@ def _spa_sums(scores: Floats) -> Floats:
 
 
 def _soft_accuracy(totals: Floats, num_systems: int) -> Floats:
-    """Return SPA, the mean of both orders of each pair, (…), from the totals of `_spa_sums` of both
-    sides.
+    """Return SPA, the mean of both orders of each pair, (…).
+
+    It is found from the totals of `_spa_sums` of both sides.
     """
     first, second = np.triu_indices(num_systems, 1)
-    p, are_tied = [], []
+    p = []
+    are_tied = []
     for side in np.split(totals, 2, axis=-1):
-        delta, square = side[..., first] - side[..., second], side[..., num_systems:]
+        delta = side[..., first] - side[..., second]
+        square = side[..., num_systems:]
         are_tied.append(square <= 0)
-        p.append(scipy_module("special").ndtr(-delta / np.sqrt(np.where(square > 0, square, 1))))
+        error = np.sqrt(np.where(square > 0, square, 1))
+        p.append(scipy_module("special").ndtr(-delta / error))
     # p of a tied pair is 1 in both orders
     distance = np.where(are_tied[0] == are_tied[1], np.abs(p[0] - p[1]), 0.5)
     return 1 - sum_last(distance) / len(first)
 
 
 def _means_of_totals(totals: Floats) -> Floats:
-    """Return the mean human scores of systems and those by the metric, (…, 2 · systems)."""
+    """Return the mean human scores of systems and those by the metric.
+
+    Both stand together, (…, 2 · systems).
+    """
     counts, human, metric = np.split(totals, 3, axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.concatenate([human / counts, metric / counts], axis=-1)
 
 
 def _pearson_of_means(totals: Floats, offsets: Floats) -> Floats:
-    sides = np.split(_means_of_totals(totals) + offsets, 2, axis=-1)
-    human, metric = (side - (sum_last(side) / side.shape[-1])[..., None] for side in sides)
+    centred = []
+    for side in np.split(_means_of_totals(totals) + offsets, 2, axis=-1):
+        mean = sum_last(side) / side.shape[-1]
+        centred.append(side - mean[..., None])
+    human, metric = centred
     with np.errstate(invalid="ignore", divide="ignore"):
         r = sum_last(human * metric) / np.sqrt(sum_last(human**2) * sum_last(metric**2))
     return np.clip(r, -1, 1)
@@ -198,30 +216,36 @@ def _pearson_of_means(totals: Floats, offsets: Floats) -> Floats:
 def exchange_units(
     sets: Sequence[Sequence[UnitSums]], *, permutations: int = 1000, seed: int = 0
 ) -> Floats:
-    """Test every two metrics by exchanging their scores in whole units, with probability ½ each.
+    """Test every two metrics by exchanging their scores in whole units.
+
+    Each unit is exchanged with probability ½.
 
     Each of the sets, such as language pairs, has all metrics, on units of its own; the mean of
     their statistics over the sets is tested. Returns two-sided p, (metrics, metrics), 1 on the
     diagonal: with up to 13 units in all, the share of all ways to exchange them in which |Δ*| >=
     |Δ|; else (#{|Δ*| >= |Δ|} + 1) / (permutations + 1) with random ones.
     """
-    num_metrics, sizes = len(sets[0]), [len(metrics[0].sums) for metrics in sets]
-    totals = [[metric.sums.sum(axis=0) for metric in metrics] for metrics in sets]
+    num_metrics = len(sets[0])
+    sizes = [len(metrics[0].sums) for metrics in sets]
+    totals = []
+    for metrics in sets:
+        totals.append([metric.sums.sum(axis=0) for metric in metrics])
 
     def difference(first: int, second: int, signs: Floats) -> Floats:
         differences = []
-        for metrics, total, of_set in zip(
-            sets, totals, np.split(signs, np.cumsum(sizes)[:-1], axis=1), strict=True
-        ):
+        signs_of_sets = np.split(signs, np.cumsum(sizes)[:-1], axis=1)
+        for metrics, total, signs_of_set in zip(sets, totals, signs_of_sets, strict=True):
             half = (metrics[first].sums - metrics[second].sums) / 2
             changed = half.any(axis=0)  # both have the same sums of human scores
             change = np.zeros((len(signs), half.shape[1]))
-            change[:, changed] = of_set @ half[:, changed]
-            mean, statistic = (total[first] + total[second]) / 2, metrics[first].statistic
+            change[:, changed] = signs_of_set @ half[:, changed]
+            mean = (total[first] + total[second]) / 2
+            statistic = metrics[first].statistic
             differences.append(statistic(mean + change) - statistic(mean - change))
         return np.mean(differences, axis=0)
 
-    counts, num_exchanges = np.zeros((num_metrics, num_metrics)), 0
+    counts = np.zeros((num_metrics, num_metrics))
+    num_exchanges = 0
     for signs in _exchanges(sum(sizes), permutations, seed):
         num_exchanges += len(signs)
         for first, second in combinations(range(num_metrics), 2):
@@ -235,13 +259,15 @@ def exchange_units(
 
 
 def _exchanges(num_units: int, permutations: int, seed: int) -> Iterator[Floats]:
-    """Yield signs, (exchanges, units), in blocks: of all exchanges of few units, else of random
-    ones.
+    """Yield signs, (exchanges, units), in blocks.
+
+    They are of all exchanges of few units, else of random ones.
     """
     if num_units <= MAX_EXACT:
-        # the others mirror these
-        ways = np.arange(1 << max(num_units - 1, 0))[:, None] >> np.arange(num_units)
-        yield np.where(ways & 1, -1.0, 1.0)
+        # Every bit of a number is the exchange of a unit. Exchanges of the last unit mirror these.
+        numbers = np.arange(1 << max(num_units - 1, 0))[:, None]
+        bits = numbers >> np.arange(num_units)
+        yield np.where(bits & 1, -1.0, 1.0)
         return
     rng = np.random.default_rng(seed)
     chunk = max(1, CHUNK_CELLS // num_units)
@@ -253,29 +279,32 @@ def _exchanges(num_units: int, permutations: int, seed: int) -> Iterator[Floats]
 
 
 def degrees_of_freedom(influences: Floats) -> float:
-    """Return the degrees of freedom of a sum of influences, (units,), not all 0: few if a few units
-    make it.
+    """Return the degrees of freedom of a sum of influences, (units,).
+
+    They are few if a few units make the sum. Influences are not all 0.
 
     2n / (κ − (n − 3)/(n − 1)) for the kurtosis κ: B. O'Neill, "Some Useful Moment Results in
     Sampling Problems", The American Statistician 2014.
     """
-    n, squares = len(influences), influences**2
+    n = len(influences)
+    squares = influences**2
     kurtosis = n * float((squares**2).sum()) / float(squares.sum()) ** 2
     return float(np.clip(2 * n / (kurtosis - (n - 3) / (n - 1)), 1, n - 1))
 
 
 def jackknife_error(units: UnitSums, effective: float, *, of_z: bool) -> tuple[float, float]:
-    """Return the standard error of a statistic by a jackknife of its units, and its degrees of
-    freedom.
+    """Return the standard error of a statistic, and its degrees of freedom.
 
-    `effective` is the number of units of one size that would tell as much. The error of r is that
-    of Fisher's z, which is more nearly normal. It is NaN where leaving a unit out has no value, or
-    changes none: nothing is certain.
+    It is found by a jackknife of the units. `effective` is the number of units of one size that
+    would tell as much. The error of r is that of Fisher's z, which is more nearly normal. It is NaN
+    where leaving a unit out has no value, or changes none: nothing is certain.
     """
-    totals, num_units = units.sums.sum(axis=0), len(units.sums)
+    totals = units.sums.sum(axis=0)
+    num_units = len(units.sums)
     with np.errstate(divide="ignore", invalid="ignore"):
         left = units.statistic(totals - units.sums)
-        left = np.arctanh(left) if of_z else left
+        if of_z:
+            left = np.arctanh(left)
         influences = (left.mean() - left) * ((num_units - 1) / num_units)
     if effective < 2 or not np.isfinite(influences).all() or not influences.any():
         return np.nan, np.nan
@@ -286,9 +315,9 @@ def jackknife_error(units: UnitSums, effective: float, *, of_z: bool) -> tuple[f
 def interval(
     value: float, units: UnitSums, effective: float, *, is_r: bool
 ) -> tuple[float, float] | None:
-    """Return the 95 % interval of a share or of a correlation, by Student's t.
+    """Return the 95 % interval of a share or of a correlation.
 
-    None where the error is NaN.
+    It is by Student's t; None where the error is NaN.
     """
     error, freedom = jackknife_error(units, effective, of_z=is_r)
     half = scipy_module("special").stdtrit(freedom, 1 - SIGNIFICANT / 2) * error
@@ -297,5 +326,6 @@ def interval(
         ends = np.array([centre - half, centre + half])
     if np.isnan(ends).any():
         return None
-    low, high = (np.tanh(ends) if is_r else np.clip(ends, 0, 1)).tolist()
+    bounds = np.tanh(ends) if is_r else np.clip(ends, 0, 1)
+    low, high = bounds.tolist()
     return low, high
