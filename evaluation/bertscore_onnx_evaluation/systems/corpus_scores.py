@@ -66,7 +66,7 @@ class Swapped(NamedTuple):
     whole: NDArray[np.float64]
     """The differences in all units."""
     kept: NDArray[np.float64]
-    others: NDArray[np.float64]
+    rest: NDArray[np.float64]
     """The differences in the units that are kept, and in the others before the swap.
 
     They are any number where there are no such units."""

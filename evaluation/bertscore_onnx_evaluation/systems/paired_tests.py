@@ -109,8 +109,9 @@ def bootstrap_counts(
 def kept_segments(
     rng: np.random.Generator, num_segments: int, num_swaps: int
 ) -> Iterator[NDArray[np.bool_]]:
-    """Yield which segments two systems keep, while they swap the others, in blocks of (rows,
-    num_segments).
+    """Yield which segments two systems keep in each swap.
+
+    They come in blocks of (rows, num_segments).
     """
     rows = max(1, BLOCK_CELLS // num_segments // DRAWN_BITS) * DRAWN_BITS
     for start in range(0, num_swaps, rows):
@@ -176,16 +177,19 @@ def paired_permutation(
     num_swaps: int = NUM_SWAPS,
     seed: int = SEED,
 ) -> PairedTestResult:
-    """Test whether systems differ, by swapping the outputs of two systems for segments chosen at
-    random.
+    """Test whether systems differ significantly.
 
-    p = (#{ |Δ*| ≥ |Δ| } + 1) / (n + 1), where Δ* is the difference after swapping: at most α of
-    comparisons of equal systems have p ≤ α, since a difference equal to the observed one is
-    counted. With at most `MAX_EXACT` segments that differ, p is exact: the share of all 2^n ways to
-    swap them; so it is where all differences have one size, as of scores of 0 and 1, for which this
-    is McNemar's test. Systems that are the same have p = 1. The interval holds the differences that
-    swaps do not reject (Fisher, The Design of Experiments, 1935; Hartigan, "Using subsample values
-    as typical values", 1969; Phipson and Smyth, "Permutation p-values should never be zero", 2010).
+    The outputs of two systems are swapped for segments chosen at random, n times. Then p = (#{ |Δ*|
+    ≥ |Δ| } + 1) / (n + 1), where Δ is the observed difference and Δ* the difference after a swap.
+    At most α of comparisons of equal systems have p ≤ α, since a difference equal to the observed
+    one is counted. Systems that are the same have p = 1.
+
+    p is exact, the share of all 2^n swaps, if at most `MAX_EXACT` segments differ. It is exact too
+    if all differences have one size, as with scores of 0 and 1: this is McNemar's test. The
+    interval holds the differences that swaps do not reject.
+
+    Fisher, The Design of Experiments, 1935; Hartigan, "Using subsample values as typical values",
+    1969; Phipson and Smyth, "Permutation p-values should never be zero", 2010.
 
     Args:
         scores: segment scores of a metric whose corpus score is their mean, (systems, segments),
@@ -206,21 +210,27 @@ def paired_permutation(
     names, metric, pairs = _pairs_of(scores, value, all_pairs)
     num_units = metric.shape[1]
     if num_units <= MAX_EXACT:
-        swaps = _swaps(
-            metric, pairs, _all_swaps(np.ones(num_units, dtype=bool)), 2.0**num_units, own=0
-        )
+        blocks = _all_swaps(np.ones(num_units, dtype=bool))
+        swaps = _swaps(metric, pairs, blocks, 2.0**num_units, num_observed=0)
     else:
-        ways = kept_segments(np.random.default_rng(seed), num_units, num_swaps)
-        swaps = _swaps(metric, pairs, ways, num_swaps + 1)
-    p, interval, deltas = swaps.p(), swaps.interval(), metric.deltas(pairs)
+        blocks = kept_segments(np.random.default_rng(seed), num_units, num_swaps)
+        swaps = _swaps(metric, pairs, blocks, num_swaps + 1)
+    p = swaps.p()
+    interval = swaps.interval()
+    deltas = metric.deltas(pairs)
+
+    # p is exact where all differences have one size, or few units differ.
     for row, differing in enumerate(metric.differing(pairs)):
-        if signs := metric.signs(pairs[row]) if isinstance(metric, SegmentMeans) else None:
+        signs = None
+        if isinstance(metric, SegmentMeans):
+            signs = metric.signs(pairs[row])
+        if signs is not None:
             p[row] = sign_test(*signs)
         elif differing.sum() <= MAX_EXACT < num_units:
-            every = _swaps(
-                metric, pairs[row : row + 1], _all_swaps(differing), 2.0 ** differing.sum(), own=0
-            )
-            p[row] = every.p()[0]
+            pair = pairs[row : row + 1]
+            blocks = _all_swaps(differing)
+            exact = _swaps(metric, pair, blocks, 2.0 ** differing.sum(), num_observed=0)
+            p[row] = exact.p()[0]
     if isinstance(metric, SegmentMeans):
         sizes = np.abs(metric.unit_values(pairs).values)
         smallest = np.where(sizes > 0, sizes, np.inf).min(axis=1) / metric.sizes.sum()
@@ -231,66 +241,86 @@ def paired_permutation(
 class _Swaps(NamedTuple):
     """What swaps of the units of two systems do to their differences."""
 
-    reached: NDArray[np.float64]
+    num_reached: NDArray[np.float64]
     """The number of swaps whose difference is at least as large as the observed one, (pairs,)."""
     lows: NDArray[np.float64]
     highs: NDArray[np.float64]
     """The smallest of the differences at which a swap would be as extreme as the data, ascending,
     and the largest, descending, (pairs, kept)."""
     total: float
-    own: float
-    """What p is a share of, and what the observed assignment adds to the swaps that reach it."""
+    """What p is a share of."""
+    num_observed: float
+    """What the observed assignment adds to the swaps that reach it."""
 
     def p(self) -> NDArray[np.float64]:
         """Return the p-values, two-sided, (pairs,)."""
-        return (self.reached + self.own) / self.total
+        return (self.num_reached + self.num_observed) / self.total
 
     def interval(self) -> NDArray[np.float64]:
         """Return the differences whose p is not significant, from low to high, (pairs, 2)."""
-        place = _place(self.total, self.own) - 1
+        place = _num_needed(self.total, self.num_observed) - 1
         return np.stack([self.lows[:, place], self.highs[:, place]], axis=1)
 
 
-def _place(total: float, own: float) -> int:
-    """Return how many swaps must reach a difference so that its p is not significant."""
-    return max(1, ceil(SIGNIFICANT * total - own - ROUNDING * total))
+def _num_needed(total: float, num_observed: float) -> int:
+    """Return how many swaps make a difference not significant.
+
+    So many swaps must reach it.
+    """
+    return max(1, ceil(SIGNIFICANT * total - num_observed - ROUNDING * total))
 
 
 def _swaps(
     metric: CorpusScores,
     pairs: NDArray[np.int64],
-    ways: Iterable[NDArray[np.bool_]],
+    blocks: Iterable[NDArray[np.bool_]],
     total: float,
     *,
-    own: float = 1.0,
+    num_observed: float = 1.0,
 ) -> _Swaps:
-    """Swap units in many ways.
+    """Swap units many times, in blocks that say which units are kept.
 
     If the true difference is δ, swaps change the differences less δ. With it a swap is as extreme
     as the data if δ is the mean of the swapped units, or that of the others: Hartigan, "Using
     subsample values as typical values", 1969. For a score that is no mean, these are the
     differences in the swapped units, and in the others.
     """
-    delta, rounding, reached = metric.deltas(pairs), metric.rounding(pairs), np.zeros(len(pairs))
-    kept_values = _place(total, own)
-    lows = highs = np.empty((len(pairs), 0))
-    swapping = metric.swapping(pairs)
-    for way in ways:
-        swapped = swapping(way.astype(np.float64))
-        reached += (np.abs(swapped.whole) >= np.abs(delta) - rounding).sum(axis=0)
-        for part, values in ((~way, swapped.others), (way, swapped.kept)):
-            is_taken = part.any(axis=1, keepdims=True)
-            lows = _smallest(lows, np.where(is_taken, values, -np.inf), kept_values)
-            highs = -_smallest(-highs, np.where(is_taken, -values, -np.inf), kept_values)
-    return _Swaps(reached, np.sort(lows), -np.sort(-highs), total, own)
+    smallest_reaching = np.abs(metric.deltas(pairs)) - metric.rounding(pairs)
+    num_reached = np.zeros(len(pairs))
+    num_needed = _num_needed(total, num_observed)
+    lows = np.empty((len(pairs), 0))
+    highs = np.empty((len(pairs), 0))
+    swap = metric.swapping(pairs)
+    for kept in blocks:
+        swapped = swap(kept.astype(np.float64))
+        num_reached += (np.abs(swapped.whole) >= smallest_reaching).sum(axis=0)
+
+        # The ends of the interval are among the differences of the swapped and of the kept units.
+        for units, differences in ((~kept, swapped.rest), (kept, swapped.kept)):
+            has_units = units.any(axis=1, keepdims=True)  # (swaps, 1)
+            lows = _smallest(lows, np.where(has_units, differences, -np.inf), num_needed)
+            highs = _largest(highs, np.where(has_units, differences, np.inf), num_needed)
+    return _Swaps(num_reached, np.sort(lows), -np.sort(-highs), total, num_observed)
 
 
 def _smallest(
     smallest: NDArray[np.float64], values: NDArray[np.float64], number: int
 ) -> NDArray[np.float64]:
-    """Return the smallest of some values, (pairs, number), and of others, (swaps, pairs)."""
+    """Return the smallest values so far and of more, (pairs, number).
+
+    The values are (swaps, pairs).
+    """
     values = np.concatenate([smallest, values.T], axis=1)
-    return values if values.shape[1] <= number else np.partition(values, number - 1)[:, :number]
+    if values.shape[1] <= number:
+        return values
+    return np.partition(values, number - 1)[:, :number]
+
+
+def _largest(
+    largest: NDArray[np.float64], values: NDArray[np.float64], number: int
+) -> NDArray[np.float64]:
+    """Return the largest values so far and of more, as `_smallest` does."""
+    return -_smallest(-largest, -values, number)
 
 
 def _agreeing(
@@ -318,8 +348,9 @@ def _agreeing(
 
 
 def sign_test(won: int, lost: int) -> float:
-    """Return the exact p of a sign test, two-sided: the share of all ways to divide the units with
-    one as far apart.
+    """Return the exact p of a sign test, two-sided.
+
+    It is the share of all ways to divide the units with one as far apart.
     """
     fewer = min(won, lost)
     more = max(won, lost)
@@ -331,40 +362,45 @@ def sign_test(won: int, lost: int) -> float:
 
 
 def sign_interval(won: int, lost: int) -> NDArray[np.float64]:
-    """Return Clopper and Pearson's 95 % interval of the share of units won, less that of units
-    lost, (2,).
+    """Return Clopper and Pearson's 95 % interval, (2,).
 
-    It holds 0 if, and only if, the sign test is not significant.
+    It is that of the share of units won, less that of units lost. It holds 0 if, and only if, the
+    sign test is not significant.
     """
     largest_won = _largest_share(won, lost)
     largest_lost = _largest_share(lost, won)
     return np.array([1 - 2 * largest_lost, 2 * largest_won - 1])
 
 
-def _largest_share(number: int, others: int) -> float:
-    """Return the largest true share with which so few units, or fewer, are seen in 2.5 % of
-    samples.
+def _largest_share(number: int, rest: int) -> float:
+    """Return the largest true share of units, given a number of all.
+
+    With it so few units, or fewer, are seen in 2.5 % of samples.
     """
-    if others == 0:
+    if rest == 0:
         return 1.0
-    return float(scipy_module("special").betaincinv(number + 1, others, 1 - SIGNIFICANT / 2))
+    return float(scipy_module("special").betaincinv(number + 1, rest, 1 - SIGNIFICANT / 2))
 
 
 def _all_swaps(differing: NDArray[np.bool_]) -> Iterator[NDArray[np.bool_]]:
-    """Yield all ways to swap the units that differ, which units are kept in each, in blocks of
-    (rows, units).
+    """Yield all ways to swap the units that differ.
+
+    They say which units are kept in each, in blocks of (rows, units).
     """
     columns = np.flatnonzero(differing)
     rows = max(1, BLOCK_CELLS // len(differing))
     for start in range(0, 1 << len(columns), rows):
-        ways = np.arange(start, min(start + rows, 1 << len(columns)))
-        kept = np.ones((len(ways), len(differing)), dtype=bool)
-        kept[:, columns] = (ways[:, None] >> np.arange(len(columns))) & 1
+        numbers = np.arange(start, min(start + rows, 1 << len(columns)))
+        kept = np.ones((len(numbers), len(differing)), dtype=bool)
+        kept[:, columns] = (numbers[:, None] >> np.arange(len(columns))) & 1
         yield kept
 
 
 def check_draws(number: int, seed: int) -> None:
-    """Raise InputError where fewer than one swap is to be drawn, or the seed is below 0."""
+    """Raise InputError where no swap is to be drawn.
+
+    The seed may not be below 0 either.
+    """
     if number < 1:
         raise InputError(f"{number} swaps were asked for. Draw at least one.")
     if seed < 0:
@@ -440,7 +476,9 @@ def over_runs(
     low: float | None,
     high: float | None,
 ) -> dict[str, Any]:
-    """Widen the interval of a difference to other runs, as of systems that are trained again.
+    """Widen the interval of a difference to other runs.
+
+    Other runs are those of systems that are trained again.
 
     Each end moves away from the difference: the squares of these distances grow by (t s / √R)² of
     each system. R is the number of its runs, s the standard deviation of their means, and t
@@ -473,10 +511,12 @@ def over_runs(
 def segment_outcomes(
     scores: NDArray[np.float64], *, tolerance: float = 0.0, lower_is_better: bool = False
 ) -> NDArray[np.int64]:
-    """Count the segments that each system wins, loses and ties against the first, (3, systems).
+    """Count the segments that each system wins, loses and ties.
 
-    Scores, (systems, segments), that differ by no more than the tolerance tie.
+    They are against the first, (3, systems). Scores, (systems, segments), that differ by no more
+    than the tolerance tie.
     """
     gain = (scores[0] - scores) if lower_is_better else (scores - scores[0])  # (systems, segments)
-    won, lost = (gain > tolerance).sum(axis=1), (gain < -tolerance).sum(axis=1)
+    won = (gain > tolerance).sum(axis=1)
+    lost = (gain < -tolerance).sum(axis=1)
     return np.stack([won, lost, scores.shape[1] - won - lost])
