@@ -1,5 +1,6 @@
-"""How much worse than the baseline a system may be: a bound for losses that are few, rare or
-skewed.
+"""How much worse than the baseline a system may be.
+
+The bound is for losses that are few, rare or skewed.
 
 N. Gaffke, "Three test statistics for a nonparametric one-sided hypothesis on the mean of a
 nonnegative variable", 2005; E. Learned-Miller and P. Thomas, "A new confidence interval for the
@@ -16,8 +17,10 @@ from numpy.typing import NDArray
 from bertscore_onnx_evaluation.systems.corpus_scores import CorpusScores
 from bertscore_onnx_evaluation.systems.paired_tests import BLOCK_CELLS, SEED, SIGNIFICANT
 
-MIN_DRAWS, MAX_DRAWS = 1000, 10_000
-"""Draws of the weights."""
+MIN_DRAWS = 1000
+"""The least draws of the weights."""
+MAX_DRAWS = 10_000
+"""The most draws."""
 
 MAX_WEIGHTS = 200_000_000
 """Weights of all draws, where these are more than `MIN_DRAWS`: a second or two for each
@@ -42,36 +45,40 @@ class MarginBounds(NamedTuple):
 def margin_bounds(
     metric: CorpusScores, num_claims: int, *, worst: float, seed: int = SEED
 ) -> MarginBounds:
-    """Bound the losses and gains against the first system at 2.5 % over the number of claims.
+    """Bound the losses and gains against the first system.
 
-    The mean loss is weighted at random: a unit has an exponential weight, and so has one more unit,
-    with the largest size and the largest loss that there can be: from the best score seen to
-    `worst`, the worst possible one. A weight belongs to a rank, by size and then by loss, so that
-    the order of units changes nothing, and a smaller loss never raises a bound.
+    The bounds are at 2.5 % over the number of claims. The mean loss is weighted at random: a unit
+    has an exponential weight, and so has one more unit, with the largest size and the largest loss
+    that there can be: from the best score seen to `worst`, the worst possible one. A weight belongs
+    to a rank, by size and then by loss, so that the order of units changes nothing, and a smaller
+    loss never raises a bound.
     """
     pairs = np.array([(0, other) for other in range(1, metric.shape[0])])
     gains, sizes = metric.unit_values(pairs)
     losses = gains if metric.lower_is_better else -gains
-    largest_loss = np.maximum(metric.worst_losses(pairs, worst), (losses / sizes).max(axis=1))
-    largest_gain = np.maximum(
-        metric.worst_losses(pairs[:, ::-1], worst), (-losses / sizes).max(axis=1)
-    )
-    loss_of_extra, gain_of_extra = sizes.max() * largest_loss, sizes.max() * largest_gain
+    worst_losses = metric.worst_losses(pairs, worst)
+    worst_gains = metric.worst_losses(pairs[:, ::-1], worst)
+    largest_loss = np.maximum(worst_losses, (losses / sizes).max(axis=1))
+    largest_gain = np.maximum(worst_gains, (-losses / sizes).max(axis=1))
+    loss_of_extra = sizes.max() * largest_loss
+    gain_of_extra = sizes.max() * largest_gain
     order = np.lexsort([losses, np.broadcast_to(sizes, losses.shape)])
-    values, weighted_sizes = np.take_along_axis(losses, order, axis=1), np.sort(sizes)
-    num_units, rng, bounds = len(sizes), np.random.default_rng(seed), []
+    values = np.take_along_axis(losses, order, axis=1)
+    weighted_sizes = np.sort(sizes)
+    num_units = len(sizes)
+    rng = np.random.default_rng(seed)
+    bounds = []
     draws = min(MAX_DRAWS, max(MIN_DRAWS, MAX_WEIGHTS // num_units))
     rows = max(1, BLOCK_CELLS // num_units)
     for start in range(0, draws, rows):
         weights = rng.standard_exponential((min(rows, draws - start), num_units + 1))
-        total, extra = (
-            weights[:, :-1] @ weighted_sizes + weights[:, -1] * sizes.max(),
-            weights[:, -1:],
-        )
-        sums = weights[:, :-1] @ values.T
-        bounds.append(
-            np.stack([sums + extra * loss_of_extra, extra * gain_of_extra - sums]) / total[:, None]
-        )
+        of_units = weights[:, :-1]
+        extra = weights[:, -1:]  # of the further unit
+        total = of_units @ weighted_sizes + weights[:, -1] * sizes.max()
+        sums = of_units @ values.T
+        drawn_losses = sums + extra * loss_of_extra
+        drawn_gains = extra * gain_of_extra - sums
+        bounds.append(np.stack([drawn_losses, drawn_gains]) / total[:, None])
     place = min(draws, ceil((1 - SIGNIFICANT / 2 / num_claims) * (draws + 1))) - 1
     drawn = np.ascontiguousarray(np.concatenate(bounds, axis=1).swapaxes(1, 2))  # (2, pairs, draws)
     loss, gain = np.partition(drawn, place)[:, :, place]
