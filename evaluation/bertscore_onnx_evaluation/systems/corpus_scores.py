@@ -4,6 +4,8 @@ They are means over segments (`SegmentMeans`), or functions of sums over them (`
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
 from typing import NamedTuple
@@ -76,11 +78,27 @@ Swapping = Callable[[NDArray[np.float64]], Swapped]
 """Swaps the units that have a 0, and keeps those that have a 1, (swaps, units)."""
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class SegmentMeans:
     """A metric whose corpus score is the mean over segments.
 
     BERTScore is such a metric. Swapping is one matrix product.
     """
+
+    segment_scores: NDArray[np.float64]
+    """The scores of segments, (systems, segments), or their sums in documents."""
+
+    runs: tuple[NDArray[np.float64], ...]
+    """The scores of the runs of each system, (runs, segments) each; none where there are none."""
+
+    sizes: NDArray[np.float64]
+    """The number of segments of each unit, (units,)."""
+
+    extremes: tuple[NDArray[np.float64], NDArray[np.float64]]
+    """The lowest and the highest score of a segment of each system, (systems,) each."""
+
+    lower_is_better: bool
+    _rounding: NDArray[np.float64]
 
     def __init__(
         self,
@@ -101,22 +119,39 @@ class SegmentMeans:
         Raises:
             InputError: the scores are no such matrix.
         """
-        self.segment_scores, self.runs = _means_of_runs(_numbers(scores, value))
-        """The scores of segments, (systems, segments), or their sums in documents; and those of
-        runs."""
+        segment_scores, runs = _means_of_runs(_numbers(scores, value))
+        largest = np.abs(segment_scores)
+        if runs:
+            largest = np.stack([np.nanmax(np.abs(system), axis=0) for system in runs])
+        self._set(
+            segment_scores=segment_scores,
+            runs=runs,
+            sizes=np.ones(segment_scores.shape[1]),
+            extremes=(segment_scores.min(axis=1), segment_scores.max(axis=1)),
+            lower_is_better=lower_is_better,
+            _rounding=ROUNDING * largest,  # (systems, units)
+        )
 
-        largest = np.abs(self.segment_scores)
-        if self.runs:
-            largest = np.stack([np.nanmax(np.abs(system), axis=0) for system in self.runs])
-        self._rounding = ROUNDING * largest  # (systems, units)
-        self.extremes = (self.segment_scores.min(axis=1), self.segment_scores.max(axis=1))
-        """The lowest and the highest score of a segment of each system, (systems,) each."""
+    def _set(self, **values: object) -> None:
+        """Set fields of a metric that nobody has seen yet."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
-        self.sizes = np.ones(self.segment_scores.shape[1])
-        """The number of segments of each unit, (units,)."""
+    def _changed(self, **values: object) -> "SegmentMeans":
+        """Return a copy with other values of some fields."""
+        metric = copy(self)
+        metric._set(**values)
+        return metric
 
-        self.shape = (len(self.segment_scores), self.segment_scores.shape[1])
-        self.lower_is_better = lower_is_better
+    def with_sizes(self, sizes: NDArray[np.float64]) -> "SegmentMeans":
+        """Return the same metric of units with these numbers of segments, (units,)."""
+        return self._changed(sizes=sizes)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of systems, and of units."""
+        num_systems, num_units = self.segment_scores.shape
+        return num_systems, num_units
 
     @property
     def num_runs(self) -> tuple[int, ...]:
@@ -141,21 +176,19 @@ class SegmentMeans:
         if not scores:
             scores = self.segment_scores[:, segments]
         metric = SegmentMeans(scores, lower_is_better=self.lower_is_better)
-        metric.extremes = self.extremes
-        return metric
+        return metric._changed(extremes=self.extremes)
 
     def by_document(self, documents: NDArray[np.int64]) -> "SegmentMeans":
         """Return the same metric with documents as its units.
 
         The documents are those of the segments, (segments,).
         """
-        metric = SegmentMeans(_summed(self.segment_scores[:, :, None], documents)[:, :, 0])
-        metric._rounding = _summed(self._rounding[:, :, None], documents)[:, :, 0]
-        metric.sizes = np.bincount(documents, self.sizes).astype(np.float64)
-        metric.lower_is_better = self.lower_is_better
-        metric.runs = self.runs
-        metric.extremes = self.extremes
-        return metric
+        sums = SegmentMeans(_summed(self.segment_scores[:, :, None], documents)[:, :, 0])
+        return self._changed(
+            segment_scores=sums.segment_scores,
+            sizes=np.bincount(documents, self.sizes).astype(np.float64),
+            _rounding=_summed(self._rounding[:, :, None], documents)[:, :, 0],
+        )
 
     def mean_of_groups(self, groups: NDArray[np.int64]) -> "SegmentMeans":
         """Return the metric whose score is the mean of the groups' scores.
@@ -164,13 +197,12 @@ class SegmentMeans:
         each group.
         """
         counts = np.bincount(groups)
-        metric = SegmentMeans(self.segment_scores, lower_is_better=self.lower_is_better)
-        metric.sizes = (len(groups) / len(counts) / counts)[groups]
-        metric.segment_scores = self.segment_scores * metric.sizes
-        metric._rounding = self._rounding * metric.sizes
-        metric.runs = self.runs
-        metric.extremes = self.extremes
-        return metric
+        sizes = (len(groups) / len(counts) / counts)[groups]
+        return self._changed(
+            segment_scores=self.segment_scores * sizes,
+            sizes=sizes,
+            _rounding=self._rounding * sizes,
+        )
 
     def differing(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return in which units the systems of pairs differ, (pairs, units)."""

@@ -36,8 +36,7 @@ def single_result(name: str, metric: CorpusScores, *, num_swaps: int, seed: int)
         low, high = 0.5 + 0.5 * sign_interval(num_right, len(ratios) - num_right)
         return replace(result, score_low=float(low), score_high=float(high))
     constant = float(ratios.min() - (np.ptp(ratios) or 1))  # all units differ from it
-    against = SegmentMeans(np.stack([constant * sizes, scores]))
-    against.sizes = sizes
+    against = SegmentMeans(np.stack([constant * sizes, scores])).with_sizes(sizes)
     tested = paired_permutation(against, num_swaps=num_swaps, seed=seed)
     low, high = map(finite, constant + tested.interval[0])
     return replace(result, score_low=low, score_high=high)
