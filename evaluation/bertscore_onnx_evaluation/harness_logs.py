@@ -17,6 +17,7 @@ import re
 import struct
 import zlib
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from io import BufferedIOBase
 from itertools import chain
@@ -113,7 +114,10 @@ def harness_scores(paths: Iterable[str | os.PathLike[str]]) -> dict[str, list[An
         logging.getLogger(__name__).warning(note)
     columns = {}
     for name in table.names:
-        columns[name] = table.numbers(name).tolist() if name == "score" else table.keys(name)
+        if name == "score":
+            columns[name] = table.numbers(name).tolist()
+        else:
+            columns[name] = table.keys(name)
     return columns
 
 
@@ -169,8 +173,9 @@ def _parsed(data: bytes) -> Json | None:
 
 
 def _integer(text: str) -> int | float:
-    # Python refuses to convert more digits.
-    return int(text) if len(text) < 4300 else math.inf
+    if len(text) >= 4300:  # Python refuses to convert more digits
+        return math.inf
+    return int(text)
 
 
 def _field(
@@ -196,12 +201,16 @@ _YES_OR_NO = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 def _score(value: object) -> float | str:
     """Return the number that a score is or stands for, else its text."""
-    number = _YES_OR_NO.get(value.lower(), value) if isinstance(value, str) else value
-    try:
-        score = float(number_text(number)) if isinstance(number, str | int | float) else math.inf
-    except (ValueError, OverflowError):
-        score = math.inf
-    return shortened(repr(value)) if math.isinf(score) else score
+    number = value
+    if isinstance(value, str):
+        number = _YES_OR_NO.get(value.lower(), value)
+    score = math.inf
+    if isinstance(number, str | int | float):
+        with suppress(ValueError, OverflowError):
+            score = float(number_text(number))
+    if math.isinf(score):
+        return shortened(repr(value))
+    return score
 
 
 # lm-evaluation-harness.
@@ -240,12 +249,16 @@ def _lm_eval_log(name: str, lines: Iterable[bytes]) -> HarnessLog:
         metrics = _field(record, "metrics", list, place, _LM_EVAL)
         item = str(_field(record, "doc_id", (int, str), place, _LM_EVAL))
         content = _field(record, "doc_hash", str, place, _LM_EVAL)
-        scores = {}
+        scores: dict[str, float | str] = {}
         for metric in map(str, metrics):
-            column = metric if filtered == "none" else f"{metric},{filtered}"
+            column = metric
+            if filtered != "none":
+                column = f"{metric},{filtered}"
             columns[column] = (metric, filtered)
             value = record.get(metric)
-            scores[column] = math.nan if value is None else _score(value)
+            scores[column] = math.nan
+            if value is not None:
+                scores[column] = _score(value)
         sample = samples.setdefault(item, Sample(place, item, content, 1, {}))
         if sample.content != content or sample.scores.keys() & scores.keys():
             repeated = f"{place}: the item {item!r} occurs again"
@@ -363,7 +376,9 @@ def _inspect_log(name: str, header: Json, samples: Iterable[Any]) -> HarnessLog:
     notes = []
     if len(clusters) > 1:
         notes.append(f"{name} names several clusters, {', '.join(clusters)}; none was taken.")
-    cluster = clusters[0] if len(clusters) == 1 else None
+    cluster = None
+    if len(clusters) == 1:
+        cluster = clusters[0]
     aggregates = _inspect_aggregates(name, header)
     higher_is_better: dict[str, bool] = {}
     rows = []
@@ -391,8 +406,10 @@ def _inspect_aggregates(name: str, header: Json) -> dict[str, list[float]]:
     for of_scorer in by_scorer:
         scorer = _field(of_scorer, "scorer", str, name, _INSPECT)
         key = _field(of_scorer, "name", str, name, _INSPECT)
+        if key == scorer:
+            key = None
         scorers = [result["scorer"] for result in by_scorer]
-        column = _column(scorer, None if key == scorer else key, scorers)
+        column = _column(scorer, key, scorers)
         for metric in _field(of_scorer, "metrics", dict, name, _INSPECT).values():
             value = _field(metric, "value", (int, float), name, _INSPECT)
             aggregates.setdefault(column, []).append(value)
@@ -424,7 +441,9 @@ def _inspect_sample(
     values = {}
     for scorer in by_scorer:
         value = _field(by_scorer, scorer, dict, place, _INSPECT).get("value")
-        by_key = value if isinstance(value, dict) else {None: value}
+        by_key = {None: value}
+        if isinstance(value, dict):
+            by_key = value
         for key, value_of_key in by_key.items():
             if value_of_key is not None:
                 values[_column(scorer, key, by_scorer)] = value_of_key
@@ -436,14 +455,16 @@ def _inspect_sample(
             value = _GRADES[value]
         scores[column] = _score(value)
     digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
-    document = None if cluster is None else metadata.get(cluster)
-    if document is not None:
-        document = str(document)
+    document = None
+    if cluster is not None and metadata.get(cluster) is not None:
+        document = str(metadata[cluster])
     return Sample(place, str(item), digest, epoch, scores, document), grades
 
 
 def _optional_object(record: Json, name: str, place: str) -> Json:
-    return _field(record, name, dict, place, _INSPECT) if record.get(name) else {}
+    if not record.get(name):
+        return {}
+    return _field(record, name, dict, place, _INSPECT)
 
 
 def _column(scorer: str, key: str | None, scorers: Container[str]) -> str:
@@ -510,7 +531,9 @@ def _joined_samples(logs: Sequence[HarnessLog], *, has_tasks: bool) -> list[tupl
             lack = f"{log.title} has no samples; expected one or more."
             raise InputError(f"{lack} Run the evaluation with them logged.")
         for sample in log.samples:
-            segment = f"{log.task}:{sample.segment}" if has_tasks else sample.segment
+            segment = sample.segment
+            if has_tasks:
+                segment = f"{log.task}:{segment}"
             # Ids may be mere counters, so the content decides whether items are the same.
             earlier = first.setdefault(segment, sample)
             if earlier.content != sample.content:
@@ -550,7 +573,9 @@ def _joined_metrics(
         # A harness that makes nothing of the items says nothing about their scores.
         kinds = {_kind(metric, log) for log in logs} - {None}
         if all(isinstance(score, str) or math.isnan(score) for score in scores):
-            examples = f", only values such as {scores[texts[0]]}" if texts else ""
+            examples = ""
+            if texts:
+                examples = f", only values such as {scores[texts[0]]}"
             notes.append(f"{metric} was left out: it has no numbers{examples}.")
             continue
         if texts:
@@ -565,7 +590,9 @@ def _joined_metrics(
             continue
         kind = next(iter(kinds), None) or "mean"
         if kind == "mean":
-            name = f"{metric} (log)" if metric.lower() in METRICS else metric
+            name = metric
+            if metric.lower() in METRICS:  # which `compare` would compute
+                name = f"{metric} (log)"
             known = {log.higher_is_better[metric] for log in logs if metric in log.higher_is_better}
         else:
             name = metric.replace("perplexity", kind)
@@ -592,7 +619,9 @@ def _kind(metric: str, log: HarnessLog) -> str | None:
     mean = fmean(map(fmean, by_item.values()))
     aggregates = log.aggregates.get(metric)
     if not aggregates:
-        return "loglikelihood" if metric.startswith("perplexity") and mean <= 0 else None
+        if metric.startswith("perplexity") and mean <= 0:
+            return "loglikelihood"
+        return None
     logarithms = [math.log(aggregate) for aggregate in aggregates if aggregate > 0]
     means = {
         "mean": aggregates,
@@ -620,7 +649,10 @@ def _system_names(logs: Sequence[HarnessLog]) -> list[str]:
     repeated = {system for system, task in places if places.count((system, task)) > 1}
     names = []
     for log, label in zip(logs, labels, strict=True):
-        names.append(f"{log.system} ({label})" if log.system in repeated else log.system)
+        name = log.system
+        if name in repeated:
+            name = f"{name} ({label})"
+        names.append(name)
     if not has_tasks:
         return names
 
