@@ -49,7 +49,9 @@ MIN_SYSTEMS = 5
 
 def label(key: Key) -> str:
     """Return the name of a measure where both levels stand together."""
-    return "system_pearson" if key == R_OF_SYSTEMS else key[1]
+    if key == R_OF_SYSTEMS:
+        return "system_pearson"
+    return key[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +221,9 @@ def _values_of(metrics: Sequence[MetricAgreement], key: Key) -> dict[str, float]
 
 def _of_python(value: str | np.generic) -> str | float:
     """Return a name of any class of texts, or a number of numpy, as Python's own."""
-    return str(value) if isinstance(value, str) else value.item()
+    if isinstance(value, str):
+        return str(value)
+    return value.item()
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,12 +370,12 @@ class MetaEvaluation(Result):
                 title = f"{result.language_pair}: {measure.title} of {measure.about}"
                 rows = _rows_of_figure(result.ranked, key)
                 line = None
-                words = ""
+                label_of_line = ""
                 sentinel = result.best_sentinels.get(key)
                 if sentinel is not None:
                     line = _values_of([sentinel], key)[sentinel.name]
-                    words = f"{sentinel.name}, which reads no meaning"
-                panels.append(Panel(f"{title}, with 95 % interval", rows, line, words))
+                    label_of_line = f"{sentinel.name}, which reads no meaning"
+                panels.append(Panel(f"{title}, with 95 % interval", rows, line, label_of_line))
         if not panels:
             raise InputError(f"There is nothing to draw. {self._verdict}")
         captions = [" ".join(self._sentences(result)) for result in self.language_pairs]
@@ -395,12 +399,12 @@ class MetaEvaluation(Result):
         for name, tests in self.mean_tests.items():
             values[name] = {metric: means[metric][name].value or 0.0 for metric in tests.ranks}
         num_systems = min(len(result.spa_systems) for result in self.language_pairs)
-        words = verdict(values, self.mean_tests, num_systems)
-        if not words and self.mean_tests:
-            words = "no metric is ranked."
-        elif not words:
-            words = "no measure ranks the metrics of all."
-        return f"Over {len(self.language_pairs)} language pairs, {words}"
+        found = verdict(values, self.mean_tests, num_systems)
+        if not found and self.mean_tests:
+            found = "no metric is ranked."
+        elif not found:
+            found = "no measure ranks the metrics of all."
+        return f"Over {len(self.language_pairs)} language pairs, {found}"
 
     def _verdict_and_means(self) -> Iterator[str]:
         """Yield which metric agrees best, and the means over several language pairs."""
@@ -450,7 +454,8 @@ def _rows_of_figure(
 
 # The verdict.
 
-_signed, _proportion = number(3, signed=True), number(3)
+_signed = number(3, signed=True)
+_proportion = number(3)
 
 
 class _Measure(NamedTuple):
@@ -513,7 +518,9 @@ def verdict(
             clause = f" and {clause}"
         sentence += clause
         previous_best = best
-    return f"{sentence}." if sentence else ""
+    if not sentence:
+        return ""
+    return f"{sentence}."
 
 
 def _relations(best: str, rest: Sequence[str], tests: MeasureTests) -> list[str]:
@@ -530,7 +537,9 @@ def _relations(best: str, rest: Sequence[str], tests: MeasureTests) -> list[str]
         names_by_relation.setdefault(relation, []).append(name)
     relations = []
     for relation, names in names_by_relation.items():
-        whom = listed(names) if len(names) <= _LISTED else f"{len(names)} others"
+        whom = f"{len(names)} others"
+        if len(names) <= _LISTED:
+            whom = listed(names)
         relations.append(f"{relation} {whom}")
     return relations
 
@@ -542,7 +551,8 @@ def _relation_to_sentinels(best: str, tests: MeasureTests, *, is_alone: bool) ->
             continue
         if test.p_holm >= SIGNIFICANT:
             return [f"not significantly better than {test.sentinel}, which reads no meaning"]
-        return ["better than every sentinel"] if is_alone else []
+        if is_alone:
+            return ["better than every sentinel"]
     return []
 
 
@@ -631,7 +641,9 @@ def _measures_table(
             measure = measures.get(name)
             row[name] = measure and measure.value
             row[f"{name}_interval"] = _interval(name, measure)
-            row[f"{name}_rank"] = tests[name].ranks.get(metric) if name in tests else None
+            row[f"{name}_rank"] = None
+            if name in tests:
+                row[f"{name}_rank"] = tests[name].ranks.get(metric)
         cells.append(row)
     # A table that is too wide for the screen loses the intervals of the last measure first.
     return Table(columns, cells, [f"{name}_interval" for name in reversed(names)])
@@ -649,10 +661,13 @@ def _measures_of(result: LanguagePairResult) -> dict[str, dict[str, Measure]]:
     measures, each r.
     """
     keys = result.ranked_by or (R_OF_OUTPUTS, R_OF_SYSTEMS)
-    rows = {}
+    rows: dict[str, dict[str, Measure]] = {}
     for metric in (*result.metrics, *result.best_sentinels.values()):
-        measures = {label(key): metric.measure(key) for key in keys}
-        rows[metric.name] = {name: measure for name, measure in measures.items() if measure}
+        rows[metric.name] = {}
+        for key in keys:
+            measure = metric.measure(key)
+            if measure is not None:
+                rows[metric.name][label(key)] = measure
     return rows
 
 
@@ -710,9 +725,12 @@ def _latex(
 
 
 def _latex_number(write: Format, best: float | None) -> Format:
-    return lambda value: (
-        "--" if value is None else latex_number(write(value), is_bold=value == best)
-    )
+    def write_cell(value: Any) -> str:
+        if value is None:
+            return "--"
+        return latex_number(write(value), is_bold=value == best)
+
+    return write_cell
 
 
 def _heading(result: LanguagePairResult) -> list[str]:
@@ -723,9 +741,10 @@ def _heading(result: LanguagePairResult) -> list[str]:
     if result.reference:
         heading += f", reference {result.reference}"
     heading += f": {plural(len(result.systems), 'system')}"
-    heading += (
-        f", {plural(result.segments, 'segment')}" if result.segments else ", judged as a whole"
-    )
+    if result.segments:
+        heading += f", {plural(result.segments, 'segment')}"
+    else:
+        heading += ", judged as a whole"
     bases = []
     for key in result.ranked_by:
         measures = [metric.measure(key) for metric in result.metrics]
@@ -734,7 +753,9 @@ def _heading(result: LanguagePairResult) -> list[str]:
         if measure.groups > 1:  # of pairs, in segments
             basis = f"{plural(measure.n, 'pair')} in {plural(measure.groups, 'segment')}"
         bases.append(f"{_MEASURES[label(key)].title} of {basis}")
-    return [heading, "; ".join(bases)] if bases else [heading]
+    if not bases:
+        return [heading]
+    return [heading, "; ".join(bases)]
 
 
 def _exchanged(units: Mapping[str, int]) -> str:
@@ -776,8 +797,11 @@ def _matrix_of(
 ) -> str:
     """Return a matrix of p of one or two measures."""
     above = tested[0]
-    below = tested[1] if len(tested) > 1 else None
-    first_column = 2 if below is None else 1
+    below = None
+    first_column = 2  # above the diagonal alone, the first column would be empty
+    if len(tested) > 1:
+        below = tested[1]
+        first_column = 1
     columns: list[Column] = [("", "number", plain), ("metric", "metric", str)]
     columns += [(str(column), str(column), plain) for column in range(first_column, len(names) + 1)]
     rows = []
@@ -803,7 +827,9 @@ def _p_of(tests: MeasureTests, first: str, second: str) -> str:
         return MISSING
     smallest = tests.smallest_p * len(tests.differences) / 2
     text = p_value(3)(max(difference.p_holm, min(smallest, 1.0)))
-    return text if difference.p_holm > smallest or text.startswith("<") else f"<={text}"
+    if difference.p_holm > smallest or text.startswith("<"):
+        return text
+    return f"<={text}"
 
 
 def _reasons_of_missing_values(result: LanguagePairResult) -> list[str]:
