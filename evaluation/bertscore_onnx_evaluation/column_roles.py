@@ -97,12 +97,12 @@ class Roles:
 
         There are none if a table has none, or rows are joined by position.
         """
-        others: set[str] = set()
+        without_ids: set[str] = set()
         for role in USUAL_COLUMNS:
             if role != "segment":
-                others.update(self.named.get(role, ()))
+                without_ids.update(self.named.get(role, ()))
         named = self.named.get("segment", ())
-        return id_columns(table.names, named, others=others, title=table.title)
+        return id_columns(table.names, named, others=without_ids, title=table.title)
 
     def without(self, table: WholeTable) -> list[str]:
         """Return the columns of a table that have no role.

@@ -460,15 +460,18 @@ def export_command(manifest: Manifest, num_layers: int | None = None) -> str:
     model_id = shlex.quote(manifest.model_id)
     is_known = manifest.revision is not None or catalogue.find(manifest.model_id) is not None
     source = model_id if is_known else f"FOLDER --name {model_id}"
-    words = ["bertscore-onnx export --model", source]
+    command = ["bertscore-onnx export --model", source]
     if manifest.revision is not None:
-        words.append(f"--revision {shlex.quote(manifest.revision)}")
-    words.append("--all-layers" if num_layers is None else f"--num-layers {num_layers}")
+        command.append(f"--revision {shlex.quote(manifest.revision)}")
+    if num_layers is None:
+        command.append("--all-layers")
+    else:
+        command.append(f"--num-layers {num_layers}")
     if manifest.tokenizer_mode != "slow":
-        words.append(f"--tokenizer-mode {manifest.tokenizer_mode}")
+        command.append(f"--tokenizer-mode {manifest.tokenizer_mode}")
     if manifest.precision != "fp32":
-        words.append(f"--precision {manifest.precision}")
-    return " ".join(words)
+        command.append(f"--precision {manifest.precision}")
+    return " ".join(command)
 
 
 def _scores(

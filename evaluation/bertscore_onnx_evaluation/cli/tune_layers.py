@@ -196,7 +196,9 @@ def _print_report(tuning: "LayerTuning") -> None:
     short = number(3)
     names = [name for name in tuning.language_pairs if name not in tuning.left_out]
     judged = sum(tuning.language_pairs[name] for name in names)
-    mean = "" if len(names) == 1 else f", mean over {len(names)} language pairs"
+    mean = ""
+    if len(names) != 1:
+        mean = f", mean over {len(names)} language pairs"
     print(tuning.signature)
     print_text(f"Pearson's r with {judged:,} judgements of {', '.join(names)}{mean}\n")
     lows = [layer.f1.low for layer in tuning.layers if layer.f1.low is not None]
@@ -208,8 +210,12 @@ def _print_report(tuning: "LayerTuning") -> None:
     rows = [["layer", "P", "R", "F", "95 % of F", "lower by", "at most", "p", axis]]
     for layer in tuning.layers:
         f1 = layer.f1
-        interval = "-" if f1.low is None else f"{short(f1.low)} to {short(f1.high)}"
-        p = "best" if layer.layer == tuning.best_layer else short(layer.p)
+        interval = "-"
+        if f1.low is not None:
+            interval = f"{short(f1.low)} to {short(f1.high)}"
+        p = "best"
+        if layer.layer != tuning.best_layer:
+            p = short(layer.p)
         cells = [
             str(layer.layer),
             _digits(layer.precision.pearson),

@@ -43,7 +43,9 @@ def name(text: str) -> str:
 
     A short name stays in one line.
     """
-    style = ' class="long"' if len(text) >= LONG else ""
+    style = ""
+    if len(text) >= LONG:
+        style = ' class="long"'
     return f"<bdi{style}>{escape(visible(text))}</bdi>"
 
 
@@ -53,6 +55,8 @@ def sentence(text: str, names: Sequence[str]) -> str:
     alternatives = "|".join(map(re.escape, longest_first))
     html = []
     for place, piece in enumerate(re.split(rf"(?<!\w)({alternatives})(?!\w)", text)):
-        # The group makes every second piece a name.
-        html.append(name(piece) if place % 2 else escape(typographic(visible(piece))))
+        if place % 2:  # the group makes every second piece a name
+            html.append(name(piece))
+        else:
+            html.append(escape(typographic(visible(piece))))
     return "".join(html)
