@@ -1,4 +1,6 @@
-"""Compare systems by their scores, and metrics by human judgements; needs the extra `evaluation`.
+"""Compare systems by their scores, and metrics by judgements.
+
+The judgements are of annotators. It needs the extra `evaluation`.
 
 Functions, their inputs and the results of whole tasks can be imported from here. Further functions,
 and the records inside results, are in the modules.
@@ -83,8 +85,9 @@ if TYPE_CHECKING:
 else:  # hidden from type checkers, to which every name would be a member
 
     def __getattr__(name: str) -> object:
-        """Import a public name when it is first used: commands import this package for their help
-        alone.
+        """Import a public name when it is first used.
+
+        Commands import this package for their help alone.
         """
         if name in _MODULES:
             return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -220,7 +220,10 @@ def _check_name(name: str) -> None:
 
 
 def specified_metrics(specs: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return the metrics of specs, such as `bleu,tokenize=zh`, with their options."""
+    """Return the metrics of specs, with their options.
+
+    A spec is such as `bleu,tokenize=zh`.
+    """
     metrics: dict[str, dict[str, Any]] = {}
     for spec in specs:
         name, *items = str(spec).split(",")
@@ -354,7 +357,10 @@ def _single_or_all(references: str | Sequence[str]) -> str | Sequence[str]:
 
 
 def _empty_texts(candidates: Sequence[Sequence[str | None]], names: Sequence[str]) -> str:
-    """Return how many texts of which systems are empty, such as `2 of A, 1 of B`."""
+    """Return how many texts of which systems are empty.
+
+    It is such as `2 of A, 1 of B`.
+    """
     if not names:
         return ""
     counts: Counter[str] = Counter()
@@ -552,7 +558,10 @@ def _score_of_sums(metric: "Metric") -> Callable[[NDArray[np.floating]], float]:
 
 
 def _check_texts(candidates: Sequence[Sequence[str]], references: References) -> None:
-    """Raise InputError unless all are texts, or lists of one reference or more."""
+    """Raise InputError unless all are texts.
+
+    Lists of one reference or more are texts too.
+    """
     for system, texts in enumerate(candidates):
         for segment, text in enumerate(texts):
             if not isinstance(text, str):

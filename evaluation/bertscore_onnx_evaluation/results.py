@@ -18,8 +18,9 @@ class Result(ABC):
     _FORMATS: ClassVar[tuple[TableFormat, ...]] = ("text", "tsv")
 
     def table(self, table_format: TableFormat = "text") -> str:
-        """Write a table, without a line end after its last line. Text fits the terminal, or 80
-        columns.
+        """Write a table, without a line end after its last line.
+
+        Text fits the terminal, or 80 columns.
 
         Args:
             table_format: "text" for reading, "tsv" for a row for each result, with all digits, or
@@ -33,7 +34,7 @@ class Result(ABC):
                 f"There is no format {table_format!r}. Choose one of {', '.join(self._FORMATS)}."
             )
         if table_format == "tsv":
-            return Table((), [*self._rows()]).tsv()
+            return Table((), list(self._rows())).tsv()
         if table_format == "latex":
             return "\n\n".join(self._latex())
         return filled("\n\n".join(self._blocks()), terminal_width())

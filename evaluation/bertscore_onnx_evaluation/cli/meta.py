@@ -1,5 +1,6 @@
-"""`bertscore-onnx meta`: measures how well metrics agree with human judgements; its work is
-imported when it begins.
+"""The command `bertscore-onnx meta`.
+
+It measures how well metrics agree with human judgements; its work is imported when it begins.
 """
 
 from bertscore_onnx.cli.options import shared_options

@@ -101,8 +101,9 @@ class MetaOptions:
 
     @property
     def corpus_metrics(self) -> Mapping[str, Mapping[str, Any]]:
-        """The metrics of sacreBLEU with the arguments of its classes; raises typer.BadParameter for
-        an unknown one.
+        """The metrics of sacreBLEU with the arguments of its classes.
+
+        typer.BadParameter is raised for an unknown one.
         """
         from bertscore_onnx_evaluation.metric_scores import METRICS, SACREBLEU
 
@@ -116,18 +117,25 @@ class MetaOptions:
 
     @property
     def model(self) -> str | None:
-        """The model to score with: the given one, or with `--metric bertscore` the default one;
-        None for none.
+        """The model to score with.
+
+        It is the given one, or with `--metric bertscore` the default one; None for none.
         """
         from bertscore_onnx_evaluation.metric_scores import BERTSCORE
 
         is_named = BERTSCORE in metrics_of(self.metric or ())
-        model: str | None = self.settings["model_type"]  # type: ignore[assignment]  # an option is a text
-        return chosen_model(model) if is_named else model
+        # An option is a text.
+        model: str | None = self.settings["model_type"]  # type: ignore[assignment]
+        if is_named:
+            return chosen_model(model)
+        return model
 
     @property
     def scorers(self) -> "Mapping[str, ScorerSettings]":
-        """The settings of the scorer of each metric of the model, one for each matching."""
+        """The settings of the scorer of each metric of the model.
+
+        There is a metric for each matching.
+        """
         if not self.model:
             return {}
         matchings = self.matching or ["bertscore"]
@@ -137,8 +145,9 @@ class MetaOptions:
         }
 
     def num_context(self, metric: str) -> int:
-        """Return how many preceding sentences a metric gets as context: of several, only
-        doc-bert-score gets any.
+        """Return how many preceding sentences a metric gets as context.
+
+        Of several, only doc-bert-score gets any.
         """
         settings = self.scorers[metric]
         if len(self.scorers) > 1 and matching_of(settings).context == "excluded":

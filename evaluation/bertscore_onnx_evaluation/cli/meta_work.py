@@ -137,7 +137,10 @@ def _with_scores_of_texts(
 
 
 def _contexts(judged: JudgedSystems, number: int) -> list[list[str]] | None:
-    """Return up to this many sentences before each segment in its document; None for 0."""
+    """Return up to this many sentences before each segment.
+
+    They are of the same document; None for 0.
+    """
     if not number:
         return None
     if not judged.documents:
@@ -155,7 +158,10 @@ def _contexts(judged: JudgedSystems, number: int) -> list[list[str]] | None:
 
 
 def _read_systems(options: MetaOptions) -> list[JudgedSystems]:
-    """Return the systems of each language pair, with given scores and then the scores of texts."""
+    """Return the systems of each language pair, with their scores.
+
+    The given scores come first, then the scores of texts.
+    """
     if Path(options.source).is_dir():
         language_pairs = _of_eval_set(options)
     else:
@@ -205,7 +211,10 @@ def _of_eval_set(options: MetaOptions) -> list[JudgedSystems]:
 
 
 def _pairs_with_gold(by_pair: Mapping[str, Container[str]], gold: str | None) -> list[str]:
-    """Return the language pairs that have these judgements; all if none are named."""
+    """Return the language pairs that have these judgements.
+
+    They are all if none are named.
+    """
     if gold is None:
         return list(by_pair)
     return [name for name, judgements in by_pair.items() if gold in judgements]
@@ -258,7 +267,10 @@ def _with_scores(
     scores: Mapping[str, MetricScores],
     names: Sequence[str],
 ) -> JudgedSystems:
-    """Add scores of texts; as in an EvalSet, their names end with the reference."""
+    """Add scores of texts.
+
+    As in an EvalSet, their names end with the reference.
+    """
     metrics = dict(judged.metrics)
     for base_name in names:
         name = f"{base_name}-{judged.reference}" if judged.reference else base_name

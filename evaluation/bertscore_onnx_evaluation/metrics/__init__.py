@@ -1,1 +1,4 @@
-"""Which metric agrees with annotators: `meta_evaluate`, and the statistics beneath it."""
+"""Which metric agrees with annotators.
+
+`meta_evaluate` tells it, by the statistics beneath it.
+"""

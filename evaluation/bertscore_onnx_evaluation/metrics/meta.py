@@ -1,4 +1,7 @@
-"""Judge metrics by human scores of systems, over one or more language pairs."""
+"""Judge metrics by human scores of systems.
+
+The systems are of one or more language pairs.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -119,7 +122,10 @@ def _soft_accuracy(
 
 
 def _too_few(judged: JudgedSystems) -> dict[str, Measure]:
-    """Return the measures that rest on fewer than 20 segments, without a value."""
+    """Return the measures of few segments, without a value.
+
+    They rest on fewer than 20.
+    """
     if judged.human_segment is None:
         return {}
     human = judged.human_segment
@@ -219,8 +225,9 @@ def meta_evaluate(
     seed: int = 4,
     sentinels: bool = True,
 ) -> MetaEvaluation:
-    """Judge metrics by acc*_eq of the outputs of a segment and by SPA of systems, with 95 %
-    intervals.
+    """Judge metrics by acc*_eq and SPA, with 95 % intervals.
+
+    The former is of the outputs of a segment, the latter of systems.
 
     Intervals are over other segments (documents, if known), by a jackknife. Where fewer than 20
     segments, or fewer than half, have two judged outputs or more, metrics are judged by Pearson's r
@@ -257,8 +264,9 @@ def meta_evaluate(
 def _language_pair(
     judged: JudgedSystems, permutations: int, seed: int, with_sentinels: bool
 ) -> tuple[LanguagePairResult, dict[str, Sums]]:
-    """Return the result of a language pair, and the sums of the metrics and sentinels that can be
-    tested.
+    """Return the result of a language pair.
+
+    With it come the sums of the metrics and sentinels that can be tested.
     """
     if not judged.metrics:
         raise InputError(
@@ -359,7 +367,10 @@ def _agreement(
     permutations: int,
     seed: int,
 ) -> MetricAgreement:
-    """Return how a metric agrees with human scores, without values that rest on few segments."""
+    """Return how a metric agrees with human scores.
+
+    Values that rest on few segments are left out.
+    """
     of_systems = _without(_system_agreement(judged, metric, permutations, seed), too_few)
     of_segments = _without(_segment_agreement(judged, metric), too_few)
     return MetricAgreement(name, name, metric.signature, of_systems, of_segments)
@@ -378,7 +389,10 @@ def _agreement_of_random(
 
 
 def _golds(judged: JudgedSystems, agreements: Mapping[str, MetricAgreement]) -> dict[str, float]:
-    """Return the r of the metrics that are the human scores themselves, or linear in them."""
+    """Return the r of the metrics that are the human scores themselves.
+
+    Those that are linear in them count too.
+    """
     golds = {}
     for name in judged.metrics:
         r = _r_of_gold(agreements[name])
@@ -419,8 +433,9 @@ def _without(agreement: Agreement | None, too_few: Mapping[str, Measure]) -> Agr
 
 
 def _is_by_r(judged: JudgedSystems) -> bool:
-    """Return whether r over all outputs ranks metrics: too few segments have two judged outputs for
-    acc*_eq alone.
+    """Return whether r over all outputs ranks metrics.
+
+    It does where too few segments have two judged outputs for acc*_eq alone.
     """
     num_segments = len(judged.unit_numbers)
     if num_segments < MIN_UNITS:
@@ -429,8 +444,9 @@ def _is_by_r(judged: JudgedSystems) -> bool:
 
 
 def _tells_segments(judged: JudgedSystems, metric: MetricScores) -> bool:
-    """Return whether a metric scores all outputs of a segment alike, in 20 segments with two or
-    more.
+    """Return whether a metric scores all outputs of a segment alike.
+
+    It has to in 20 segments with two outputs or more.
     """
     if metric.segment is None or judged.num_shared < MIN_UNITS:
         return False
@@ -439,8 +455,9 @@ def _tells_segments(judged: JudgedSystems, metric: MetricScores) -> bool:
 
 
 def _ranked_by(judged: JudgedSystems, agreements: Sequence[MetricAgreement]) -> tuple[Key, ...]:
-    """Return the measures that rank the metrics: of outputs and of systems, or of systems judged as
-    wholes.
+    """Return the measures that rank the metrics.
+
+    They are of outputs and of systems, or of systems judged as wholes.
     """
     choices: tuple[Key, ...] = (OF_OUTPUTS, OF_SYSTEMS)
     if not any(metric.segment for metric in agreements):
@@ -478,8 +495,9 @@ def _compared(
 def _is_reversed(
     judged: JudgedSystems, agreement: MetricAgreement, given: Sums, permutations: int, seed: int
 ) -> bool:
-    """Return whether a metric orders outputs the wrong way round: it is significantly worse than
-    its negative.
+    """Return whether a metric orders outputs the wrong way round.
+
+    It does if it is significantly worse than its negative.
     """
     if agreement.segment is None:
         r = agreement.system["pearson"] if agreement.system else no_value("", 0)
@@ -502,8 +520,9 @@ def _falling(measure: Measure | None) -> float:
 
 
 def _r_of_gold(agreement: MetricAgreement) -> float | None:
-    """Return the r of a metric that is the human scores themselves, or linear in them; None of
-    another.
+    """Return the r of a metric that is the human scores themselves.
+
+    One that is linear in them counts too; None of another.
     """
     level = agreement.segment or agreement.system
     if level is None or level["pearson"].n < 3:
@@ -617,7 +636,10 @@ def _means(
     permutations: int,
     seed: int,
 ) -> tuple[tuple[MetricMean, ...], dict[str, MeasureTests]]:
-    """Return the means of metrics and then of sentinels, and the tests of metrics."""
+    """Return the means of metrics, and the tests of these.
+
+    The means of sentinels follow those of metrics.
+    """
     in_pairs: dict[tuple[Kind, str], list[MetricAgreement]] = {}  # by base name
     golds = set()
     for result in results:

@@ -56,8 +56,9 @@ def label(key: Key) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The agreement of a metric with human scores, at the level of systems or of segments;
-    correlations are signed.
+    """The agreement of a metric with human scores.
+
+    It is at the level of systems or of segments; correlations are signed.
     """
 
     n: int
@@ -180,8 +181,9 @@ class LanguagePairResult:
 
     @property
     def best_sentinels(self) -> dict[Key, MetricAgreement]:
-        """The sentinel with the highest value of each measure that ranks the metrics and that a
-        sentinel has.
+        """The best sentinel by each measure that ranks the metrics.
+
+        Measures that no sentinel has are left out.
         """
         best = {}
         for key in self.ranked_by:
@@ -210,7 +212,10 @@ class LanguagePairResult:
 
 
 def _values_of(metrics: Sequence[MetricAgreement], key: Key) -> dict[str, float]:
-    """Return the values of a measure by the name of the metric, of those that have it."""
+    """Return the values of a measure by the name of the metric.
+
+    Metrics without a value are left out.
+    """
     values = {}
     for metric in metrics:
         measure = metric.measure(key)
@@ -220,7 +225,10 @@ def _values_of(metrics: Sequence[MetricAgreement], key: Key) -> dict[str, float]
 
 
 def _of_python(value: str | np.generic) -> str | float:
-    """Return a name of any class of texts, or a number of numpy, as Python's own."""
+    """Return a name or a number as Python's own.
+
+    The name may be of any class of texts, the number of numpy.
+    """
     if isinstance(value, str):
         return str(value)
     return value.item()
@@ -254,8 +262,9 @@ class MetricMean:
 
 
 def _values(measures: Mapping[str, Measure]) -> dict[str, Any]:
-    """Return the values of measures by name, with intervals, and with reasons for missing
-    values.
+    """Return the values of measures by name, with intervals.
+
+    Where a value is missing, it returns the reason.
     """
     values: dict[str, Any] = {}
     intervals: dict[str, list[float | None]] = {}
@@ -271,7 +280,10 @@ def _values(measures: Mapping[str, Measure]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class MetaEvaluation(Result):
-    """The results of `meta_evaluate`: as text the verdict, a table and the tests."""
+    """The results of `meta_evaluate`.
+
+    As text they are the verdict, a table and the tests.
+    """
 
     _FORMATS: ClassVar[tuple[TableFormat, ...]] = ("text", "tsv", "latex")
 
@@ -354,8 +366,9 @@ class MetaEvaluation(Result):
         return names
 
     def figure(self) -> "Figure":
-        """Return a matplotlib figure of each metric's acc*_eq and SPA with intervals, and of the
-        best sentinel.
+        """Return a matplotlib figure of acc*_eq and SPA with intervals.
+
+        It has a row for each metric, and a line for the best sentinel.
 
         Raises:
             InputError: no metric has a value of either.
@@ -407,7 +420,10 @@ class MetaEvaluation(Result):
         return f"Over {len(self.language_pairs)} language pairs, {found}"
 
     def _verdict_and_means(self) -> Iterator[str]:
-        """Yield which metric agrees best, and the means over several language pairs."""
+        """Yield which metric agrees best, and the means.
+
+        The means are over several language pairs.
+        """
         yield self._verdict
         if len(self.language_pairs) == 1:
             return
@@ -421,8 +437,9 @@ class MetaEvaluation(Result):
 
     @property
     def _mean_rows(self) -> dict[str, dict[str, Measure]]:
-        """The means over language pairs by name, of the measures that rank metrics in all; of all
-        if none does.
+        """The means over language pairs by name.
+
+        They are of the measures that rank metrics in all; of all if none does.
         """
         rows: dict[str, dict[str, Measure]] = {}
         for mean in self.means:
@@ -443,7 +460,10 @@ class MetaEvaluation(Result):
 def _rows_of_figure(
     metrics: Sequence[MetricAgreement], key: Key
 ) -> list[tuple[str, float, float | None, float | None, bool]]:
-    """Return the name, value, interval and emphasis of each metric that has a value."""
+    """Return the rows of a figure, for each metric that has a value.
+
+    They are its name, value, interval and emphasis.
+    """
     rows = []
     for metric in metrics:
         measure = metric.measure(key)
@@ -494,8 +514,9 @@ _LISTED = 4
 def verdict(
     values: Mapping[str, Mapping[str, float]], tests: Mapping[str, MeasureTests], num_systems: int
 ) -> str:
-    """Return in a sentence which metric agrees best by each measure, by values of measures and then
-    of metrics.
+    """Return in a sentence which metric agrees best by each measure.
+
+    `values` are by measure, and then by metric.
     """
     sentence = ""
     previous_best = ""
@@ -545,7 +566,10 @@ def _relations(best: str, rest: Sequence[str], tests: MeasureTests) -> list[str]
 
 
 def _relation_to_sentinels(best: str, tests: MeasureTests, *, is_alone: bool) -> list[str]:
-    """Return that the best metric is not better than a sentinel, or that an only metric is."""
+    """Return that the best metric is not better than a sentinel.
+
+    Of an only metric, return that it is better, if it is.
+    """
     for test in tests.sentinels:
         if test.metric != best:
             continue
@@ -565,8 +589,9 @@ def _is_beaten(metric: str, tests: MeasureTests) -> bool:
 
 
 def _verdict_of(result: LanguagePairResult) -> str:
-    """Return the verdict on a language pair, and which metrics order outputs the wrong way
-    round.
+    """Return the verdict on a language pair.
+
+    It also names the metrics that order outputs the wrong way round.
     """
     values = {label(key): _values_of(result.ranked, key) for key in result.ranked_by}
     sentence = verdict(values, result.tests, len(result.spa_systems)) or _no_verdict(result)
@@ -594,8 +619,9 @@ def _no_verdict(result: LanguagePairResult) -> str:
 
 
 def _row(agreement: Agreement, prefix: str) -> dict[str, Any]:
-    """Return the cells of a row of TSV, whose names begin with a prefix, from the record of
-    JSON.
+    """Return the cells of a row of TSV from the record of JSON.
+
+    Their names begin with a prefix.
     """
     cells: dict[str, Any] = {}
     for name, value in agreement.to_dict().items():
@@ -620,8 +646,9 @@ def _row(agreement: Agreement, prefix: str) -> dict[str, Any]:
 def _measures_table(
     rows: Mapping[str, Mapping[str, Measure]], tests: Mapping[str, MeasureTests]
 ) -> Table:
-    """Return a table of metrics by the measures that have a value, with their intervals and
-    ranks.
+    """Return a table of metrics by the measures that have a value.
+
+    It has their intervals and ranks too.
     """
     with_values = {name for measures in rows.values() for name in measures}
     names = [name for name in dict.fromkeys([*tests, *_MEASURES]) if name in with_values]
@@ -657,8 +684,9 @@ def _interval(name: str, measure: Measure | None) -> str:
 
 
 def _measures_of(result: LanguagePairResult) -> dict[str, dict[str, Measure]]:
-    """Return the measures that rank metrics, of metrics and the best sentinels; without such
-    measures, each r.
+    """Return the measures that rank metrics.
+
+    They are of metrics and the best sentinels; without such measures, each r.
     """
     keys = result.ranked_by or (R_OF_OUTPUTS, R_OF_SYSTEMS)
     rows: dict[str, dict[str, Measure]] = {}
@@ -672,8 +700,9 @@ def _measures_of(result: LanguagePairResult) -> dict[str, dict[str, Measure]]:
 
 
 def _summary(result: LanguagePairResult) -> Iterator[str]:
-    """Yield the table of a language pair, the tests of what ranks it, and its notes in lines of 80
-    columns.
+    """Yield the table of a language pair, its tests and its notes.
+
+    The tests are of what ranks it; the notes are in lines of 80 columns.
     """
     title = "\n".join(_heading(result))
     yield f"{title}\n{_measures_table(_measures_of(result), result.tests).text()}"
@@ -695,7 +724,10 @@ def _latex(
     comments: Sequence[str],
     golds: Sequence[str] = (),
 ) -> str:
-    """Return a table of metrics and sentinels, with the best value of the metrics in bold."""
+    """Return a table of metrics and sentinels.
+
+    The best value of the metrics is bold.
+    """
     table = _measures_table(rows, tests)
     ranked = [measures for name, measures in rows.items() if name not in (*golds, *SENTINELS)]
     columns: list[Column] = []
@@ -734,7 +766,10 @@ def _latex_number(write: Format, best: float | None) -> Format:
 
 
 def _heading(result: LanguagePairResult) -> list[str]:
-    """Return what was judged, and what each measure that ranks metrics was computed from."""
+    """Return what was judged, and what the measures were computed from.
+
+    These are the measures that rank metrics.
+    """
     heading = result.language_pair
     if result.gold:
         heading += f", gold {result.gold}"
@@ -768,7 +803,10 @@ def _notes(result: LanguagePairResult) -> list[str]:
 
 
 def _sentinel_notes(result: LanguagePairResult) -> Iterator[str]:
-    """Yield which metrics are not significantly better than a sentinel, by each measure."""
+    """Yield which metrics are not significantly better than a sentinel.
+
+    There is a note for each measure.
+    """
     write_p = p_value(3)
     for name, tests in result.tests.items():
         title = _MEASURES[name].title
@@ -784,8 +822,9 @@ def _sentinel_notes(result: LanguagePairResult) -> Iterator[str]:
 
 
 def _matrix(tests: Mapping[str, MeasureTests], names: Sequence[str], units: str) -> Iterator[str]:
-    """Yield matrices of p for every two metrics: of one measure above the diagonal, of another
-    below.
+    """Yield matrices of p for every two metrics.
+
+    One measure stands above the diagonal, another below.
     """
     tested = [name for name, of_measure in tests.items() if of_measure.differences]
     for start in range(0, len(tested), 2):
@@ -821,7 +860,10 @@ def _matrix_of(
 
 
 def _p_of(tests: MeasureTests, first: str, second: str) -> str:
-    """Write the p of two metrics, the smallest that the permutations can give as a bound."""
+    """Write the p of two metrics.
+
+    The smallest that the permutations can give is written as a bound.
+    """
     difference = tests.differences.get((first, second))
     if difference is None:
         return MISSING
@@ -833,7 +875,10 @@ def _p_of(tests: MeasureTests, first: str, second: str) -> str:
 
 
 def _reasons_of_missing_values(result: LanguagePairResult) -> list[str]:
-    """Return why values of acc*_eq, SPA and of r where it ranks are missing, each reason once."""
+    """Return why values are missing, each reason once.
+
+    The values are of acc*_eq, SPA and of r where it ranks.
+    """
     keys = [OF_SYSTEMS, OF_OUTPUTS]
     if R_OF_OUTPUTS in result.ranked_by:
         keys.append(R_OF_OUTPUTS)

@@ -1,3 +1,4 @@
-"""Results as pages to read, print and hand on, and as fragments for notebooks: a module for each
-result.
+"""Results as pages to read, print and hand on.
+
+They are fragments for notebooks too; there is a module for each result.
 """

@@ -144,7 +144,10 @@ class SegmentMeans:
         return metric
 
     def with_sizes(self, sizes: NDArray[np.float64]) -> "SegmentMeans":
-        """Return the same metric of units with these numbers of segments, (units,)."""
+        """Return the same metric of units of other sizes.
+
+        The sizes are numbers of segments, (units,).
+        """
         return self._changed(sizes=sizes)
 
     @property

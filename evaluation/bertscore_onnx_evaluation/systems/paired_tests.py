@@ -40,7 +40,9 @@ comes with a warning.
 
 
 def holm(p: ArrayLike) -> NDArray[np.float64]:
-    """Adjust p-values so that the chance of even one false rejection stays below the level.
+    """Adjust p-values for the number of tests.
+
+    The chance of even one false rejection then stays below the level.
 
     The i-th smallest of m is multiplied by m - i + 1, and none is below a smaller one before it,
     nor above 1 (as R's `p.adjust`). Equal p-values get equal results.
@@ -92,8 +94,9 @@ none.
 def bootstrap_counts(
     rng: np.random.Generator, num_units: int, num_resamples: int
 ) -> Iterator[NDArray[np.float64]]:
-    """Yield how often each unit is in each resample, drawn with replacement, in blocks of (rows,
-    num_units).
+    """Yield how often each unit is in each resample.
+
+    Units are drawn with replacement, in blocks of (rows, num_units).
     """
     rows = max(1, BLOCK_CELLS // num_units)
     for start in range(0, num_resamples, rows):
@@ -257,7 +260,10 @@ class _Swaps(NamedTuple):
         return (self.num_reached + self.num_observed) / self.total
 
     def interval(self) -> NDArray[np.float64]:
-        """Return the differences whose p is not significant, from low to high, (pairs, 2)."""
+        """Return the differences whose p is not significant, (pairs, 2).
+
+        They go from low to high.
+        """
         place = _num_needed(self.total, self.num_observed) - 1
         return np.stack([self.lows[:, place], self.highs[:, place]], axis=1)
 
@@ -440,7 +446,10 @@ def _pairs_of(
 
 
 def effective_units(sizes: NDArray[np.float64]) -> float:
-    """Return how many units of one size would tell as much as these, (units,): (Σ s)² / Σ s²."""
+    """Return how many units of one size would tell as much as these.
+
+    The sizes are (units,); it is (Σ s)² / Σ s².
+    """
     return float(sizes.sum() ** 2 / (sizes**2).sum())
 
 
