@@ -113,6 +113,7 @@ def tune_layers(
     from bertscore_onnx_evaluation.layers import tune_layers as tune
     from bertscore_onnx_evaluation.report.figures import check_figure, save_figure
 
+    # All options are checked before the table is read, which may take long.
     matchings = dict.fromkeys(map(checked_matching, matching or ["bertscore"]))
     scorers: list[ScorerSettings] = []
     for variant in matchings:

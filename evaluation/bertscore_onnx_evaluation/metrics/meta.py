@@ -117,7 +117,8 @@ def _soft_accuracy(
     if metric.segment is None:
         return no_value("the metric has no scores of segments", 0)
     is_often = judged.often_judged
-    human, scores = judged.human_segment[is_often], metric.segment[is_often]
+    human = judged.human_segment[is_often]
+    scores = metric.segment[is_often]
     return soft_pairwise_accuracy(human, scores, permutations=permutations, seed=seed)
 
 
@@ -464,7 +465,11 @@ def _ranked_by(judged: JudgedSystems, agreements: Sequence[MetricAgreement]) -> 
         choices = (R_OF_SYSTEMS,)
     elif _is_by_r(judged):
         choices = (R_OF_OUTPUTS, *choices)
-    return tuple(key for key in choices if any(metric.measure(key) for metric in agreements))
+    keys = []
+    for key in choices:
+        if any(metric.measure(key) for metric in agreements):
+            keys.append(key)
+    return tuple(keys)
 
 
 def _compared(
@@ -560,6 +565,7 @@ def _notes(judged: JudgedSystems, ranked_by: Sequence[Key]) -> Iterator[str]:
     for name, metric in judged.metrics.items():
         if metric.segment is None:
             yield f"{name} has no scores of segments, and so no rank among them"
+    # Annotators tie where their scores are equal to the last bit.
     differences = np.abs(exact_differences(judged.human_segment))
     of_rounding = (differences > 0) & (differences <= rounding(judged.human_segment))
     if of_rounding.any():

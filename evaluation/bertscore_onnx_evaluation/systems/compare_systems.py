@@ -185,6 +185,7 @@ def compare(
         InputTypeError: something is not a text, or an argument is unknown.
         MissingExtraError: scipy is not installed; or sacreBLEU is not, and a metric comes from it.
     """
+    # All arguments are checked before any text is scored, which may take long.
     for name in unknown:
         advice = meant(name, signature(compare).parameters)
         raise InputTypeError(f"compare takes no {name!r}.{advice}")
@@ -295,6 +296,7 @@ def _read(
     lower, higher = map(_listed, directions)
     given = given_metrics(joined.scores, lower, options, higher_is_better=higher)
     undirected = tuple(name for name in given if name not in {*lower, *higher})
+    # Of `Scores` it is known that higher ones are better, and what an empty text scores.
     ours = _our_scores(scores)
     if ours:
         worst = _worst_of(ours, value)

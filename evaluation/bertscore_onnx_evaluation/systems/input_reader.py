@@ -258,6 +258,7 @@ class InputReader:
                 Argument("columns", {"segment": "NAME"}),
                 ".",
             )
+        # A second row for a segment has to have another metric, system or run.
         rows_of: dict[tuple[str, str, str], dict[str, int]] = {}
         for row, (key, segment) in enumerate(zip(keys, whole.ids, strict=True)):
             earlier = rows_of.setdefault(key, {}).setdefault(segment, row)
