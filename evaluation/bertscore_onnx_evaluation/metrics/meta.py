@@ -316,6 +316,7 @@ def _language_pair(
             judged, agreements[name], sums.get(name, {}), permutations, seed
         ):
             reversed_metrics.append(name)
+    ranked_metrics = sorted((finished[name] for name in judged.metrics), key=place)
     result = LanguagePairResult(
         language_pair=judged.language_pair,
         gold=judged.gold,
@@ -324,7 +325,7 @@ def _language_pair(
         human_scores=tuple(map(finite, judged.human_system)),
         metric_scores=_scores_of_systems(judged),
         segments=len(judged.unit_numbers),
-        metrics=tuple(sorted((finished[name] for name in judged.metrics), key=place)),
+        metrics=tuple(ranked_metrics),
         sentinels=tuple(finished[name] for name in sentinels),
         ranked_by=ranked_by,
         tests=tests,

@@ -230,10 +230,11 @@ def _fields(added: ScoreColumns, metadata: dict[str, str]) -> "list[StructField]
         "bool": BooleanType(),
         "string": StringType(),
     }
-    return [
-        StructField(name, kind, metadata=None if name == REASON else metadata)
-        for name, kind in added.types(types.__getitem__, ArrayType).items()
-    ]
+    columns = []
+    for name, kind in added.types(types.__getitem__, ArrayType).items():
+        signed = metadata if name != REASON else None
+        columns.append(StructField(name, kind, metadata=signed))
+    return columns
 
 
 def _signature(df: "DataFrame", score_batch: Callable[[], ScoreBatch]) -> str:
