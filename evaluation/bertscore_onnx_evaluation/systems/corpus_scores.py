@@ -68,7 +68,7 @@ class Swapped(NamedTuple):
     whole: NDArray[np.float64]
     """The differences in all units."""
     kept: NDArray[np.float64]
-    rest: NDArray[np.float64]
+    others: NDArray[np.float64]
     """The differences in the units that are kept, and in the others before the swap.
 
     They are any number where there are no such units."""
@@ -98,6 +98,8 @@ class SegmentMeans:
     """The lowest and the highest score of a segment of each system, (systems,) each."""
 
     lower_is_better: bool
+    """True for an error rate."""
+
     _rounding: NDArray[np.float64]
 
     def __init__(

@@ -302,7 +302,7 @@ def _swaps(
         num_reached += (np.abs(swapped.whole) >= smallest_reaching).sum(axis=0)
 
         # The ends of the interval are among the differences of the swapped and of the kept units.
-        for units, differences in ((~kept, swapped.rest), (kept, swapped.kept)):
+        for units, differences in ((~kept, swapped.others), (kept, swapped.kept)):
             has_units = units.any(axis=1, keepdims=True)  # (swaps, 1)
             lows = _smallest(lows, np.where(has_units, differences, -np.inf), num_needed)
             highs = _largest(highs, np.where(has_units, differences, np.inf), num_needed)
