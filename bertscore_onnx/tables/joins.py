@@ -526,8 +526,8 @@ class JoinCheck:
         the order of the rows. InputError is raised if the join may be wrong.
         """
         positions = _joined_rows(self._rows_of[first.rows], self._rows_of[second.rows])
-        rows = np.asarray(first.rows.at)[positions[:, 0]]
-        other_rows = np.asarray(second.rows.at)[positions[:, 1]]
+        rows = np.asarray(first.rows.at, dtype=np.intp)[positions[:, 0]]
+        other_rows = np.asarray(second.rows.at, dtype=np.intp)[positions[:, 1]]
         are_ids = first.rows.ids is not None and second.rows.ids is not None
         # Ids that do not follow the positions of rows were not made by counting rows.
         if are_ids and not np.array_equal(np.argsort(rows), np.argsort(other_rows)):
@@ -554,7 +554,7 @@ class JoinCheck:
 
     def _joined(self, table: TablePart, rows: NDArray[np.intp]) -> JoinedTable:
         columns = {}
-        in_order = np.sort(table.rows.at)
+        in_order = np.sort(np.asarray(table.rows.at, dtype=np.intp))
         for name in table.table.names:
             if name in table.left_out or name in BY_PRODUCTS:
                 continue

@@ -353,3 +353,15 @@ def test_an_index_in_a_file_is_a_position_or_the_ids(tmp_path, name):
         InputError, match=r"'7' is not in the order of ids, and .*0.parquet has no ids"
     ):
         compare(scores=files)
+
+
+def test_tables_without_rows_have_no_segment():
+    empty = pandas.DataFrame({"A": [], "B": []})
+    with pytest.raises(InputError, match="No segment"):
+        compare(
+            empty,
+            pandas.DataFrame({"reference": []}),
+            scores=empty,
+            systems=["A", "B"],
+            metrics=["bleu"],
+        )
