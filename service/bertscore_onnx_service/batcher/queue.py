@@ -47,7 +47,8 @@ from bertscore_onnx_service.batcher.stats import BatcherStats, Durations
 TOKENS_MATCHED = 8
 """The tokens of a pair that are matched in the time that one is encoded, at least."""
 
-RUN_TOKENS, CONCURRENT_RUNS = 512, 2
+RUN_TOKENS = 512
+CONCURRENT_RUNS = 2
 """Padded tokens of a run of the model, and runs at the same time, about; the padding within a run
 is counted.
 """
@@ -90,7 +91,8 @@ class Request:
                 "A batcher scores the texts of many callers together; submit strings, not "
                 "encodings."
             )
-        self.pairs, self.seconds = pairs, seconds
+        self.pairs = pairs
+        self.seconds = seconds
         self.client: Hashable = self if client is None else client
         self.submitted: float = time.monotonic()
         self.deadline: float = self.submitted + seconds
@@ -141,7 +143,8 @@ class Request:
             stop += 1
         if stop == start and self.references:
             return None
-        self.has_more, self._num_taken = stop < len(self.references), stop
+        self.has_more = stop < len(self.references)
+        self._num_taken = stop
         self.tokens_left = self._ends[-1] - self._ends[stop]
         return SubBatch(self, start, stop, self._ends[stop] - self._ends[start], cost)
 
@@ -210,7 +213,9 @@ MIN_BATCH_TOKENS = 512
 overhead.
 """
 
-BATCHES_AHEAD, LIKE_LENGTH, SHORT = 4, 1.25, 20
+BATCHES_AHEAD = 4
+LIKE_LENGTH = 1.25
+SHORT = 20
 """A batch is filled from the requests that would make the next batches, as many as this, with those
 of like length, so that little is padding: the tokens of their pairs differ by this factor at most,
 or are fewer than this."""
@@ -224,7 +229,8 @@ class BatchSize:
 
     def __init__(self, max_tokens: int, batch_seconds: float) -> None:
         """Begin with a small batch, which shows the pace."""
-        self._max_tokens, self._batch_seconds = max_tokens, batch_seconds
+        self._max_tokens = max_tokens
+        self._batch_seconds = batch_seconds
         self.tokens: int = min(MIN_BATCH_TOKENS, max_tokens)
 
     def learn(self, tokens: int, seconds: float) -> None:
@@ -331,7 +337,9 @@ class RequestQueue:
 
         It admits `max_waiting` requests, and waits up to `max_delay` seconds to fill a batch.
         """
-        self._max_waiting, self._max_delay, self._batch_size = max_waiting, max_delay, batch_size
+        self._max_waiting = max_waiting
+        self._max_delay = max_delay
+        self._batch_size = batch_size
         self._lock = threading.RLock()
         self._wakeup = Wakeup()  # of the worker
         self._drained: list[Wakeup] = []  # of threads that wait until all requests are answered
@@ -340,10 +348,12 @@ class RequestQueue:
         self._requests: dict[int, Request] = {}
         self._numbers = count()
         self._num_running = self._being_answered = 0
-        self._last_size, self._last_scored = 0, 0.0
+        self._last_size = 0
+        self._last_scored = 0.0
         self._counts: Counter[str] = Counter()
         self._failed: Counter[str] = Counter()
-        self._waits, self._runs = Durations(), Durations()
+        self._waits = Durations()
+        self._runs = Durations()
         # of the last batches; the requests that were complete with them
         self._seconds = self._num_last = 0.0
 

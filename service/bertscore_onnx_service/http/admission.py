@@ -234,8 +234,10 @@ class WorkerPool:
 
     def __init__(self, max_depth: int) -> None:
         """Start no thread yet; `check_capacity` allows `max_depth` jobs."""
-        self._max_depth, self._depth = max_depth, 0
-        self._loop_seconds, self._last_job = LOOP_SECONDS, 0.0
+        self._max_depth = max_depth
+        self._depth = 0
+        self._loop_seconds = LOOP_SECONDS
+        self._last_job = 0.0
         self._threads = ThreadPoolExecutor(2, "bertscore-prepare")
         self._large = asyncio.Semaphore(1)
 

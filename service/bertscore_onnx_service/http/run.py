@@ -131,7 +131,8 @@ async def _stop_listening(server: uvicorn.Server, listener: socket.socket) -> No
 
     It is closed at once: the system resets all that wait then.
     """
-    loop, waiting = asyncio.get_running_loop(), []
+    loop = asyncio.get_running_loop()
+    waiting = []
     with suppress(NotImplementedError, BlockingIOError):  # the former on Windows
         loop.remove_reader(listener)
         await asyncio.sleep(_LOOK_SECONDS)  # for asyncio to begin accepted requests
