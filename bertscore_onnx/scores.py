@@ -1,5 +1,6 @@
-"""The result of scoring: precision, recall and F as arrays, which reference was best, and the
-signature.
+"""The result of scoring.
+
+Precision, recall and F as arrays, which reference was best, and the signature.
 """
 
 from collections.abc import Iterator, Sequence
@@ -85,7 +86,9 @@ class Score(PRF[float | Any]):
     ) -> "Score":
         """Combine the numbers."""
         score = tuple.__new__(cls, (P, R, F))
-        score.best_reference, score.truncated, score.unknown = best_reference, truncated, unknown
+        score.best_reference = best_reference
+        score.truncated = truncated
+        score.unknown = unknown
         return score
 
     def __getnewargs__(self) -> tuple[float | Any, ...]:
@@ -156,12 +159,14 @@ class Signature:
     """
 
     def with_references(self, least: int, most: int) -> "Signature":
-        """Return the signature of scores of candidates with these numbers of references."""
-        return (
-            self
-            if most <= 1
-            else replace(self, references=str(most) if least == most else f"{least}-{most}")
-        )
+        """Return the signature of scores with these numbers of references.
+
+        Each candidate has from `least` to `most`.
+        """
+        if most <= 1:
+            return self
+        references = str(most) if least == most else f"{least}-{most}"
+        return replace(self, references=references)
 
     def in_context(self) -> "Signature":
         """Return the signature of scores of texts in contexts."""
@@ -177,17 +182,19 @@ class Signature:
 
     def __str__(self) -> str:
         """Return the fields that are not None as `key:value`, joined by `|`."""
-        fields = (
-            f"{name}:{_word(value)}" for name, value in asdict(self).items() if value is not None
-        )
-        return "|".join(("bertscore-onnx", *fields))
+        fields = ["bertscore-onnx"]
+        for name, value in asdict(self).items():
+            if value is not None:
+                fields.append(f"{name}:{_word(value)}")
+        return "|".join(fields)
 
 
 def _word(value: object) -> str:
-    return "".join(
-        character if character.isprintable() and character not in " |" else "_"
-        for character in str(value)
-    )
+    characters = []
+    for character in str(value):
+        is_kept = character.isprintable() and character not in " |"
+        characters.append(character if is_kept else "_")
+    return "".join(characters)
 
 
 class Scores(PRF[NDArray[np.float32]]):
@@ -235,14 +242,16 @@ class Scores(PRF[NDArray[np.float32]]):
 
         By default the first reference is best, no text is truncated, and no token unknown.
         """
+        if best_reference is None:
+            best_reference = np.zeros(F.shape, dtype=np.int64)
+        if truncated is None:
+            truncated = np.zeros(F.shape[-1:], dtype=np.bool_)
+        if unknown is None:
+            unknown = np.zeros(F.shape[-1:])
         scores = tuple.__new__(cls, (P, R, F))
-        scores.best_reference = (
-            np.zeros(F.shape, dtype=np.int64) if best_reference is None else best_reference
-        )
-        scores.truncated = (
-            np.zeros(F.shape[-1:], dtype=np.bool_) if truncated is None else truncated
-        )
-        scores.unknown = np.zeros(F.shape[-1:]) if unknown is None else unknown
+        scores.best_reference = best_reference
+        scores.truncated = truncated
+        scores.unknown = unknown
         return scores
 
     def __getitem__(self, index: Any) -> Any:
@@ -258,11 +267,11 @@ class Scores(PRF[NDArray[np.float32]]):
         return super().__getitem__(index)
 
     def mean(self) -> PRF[Any]:
-        """Return the arithmetic means of precision, of recall and of F over the candidates.
+        """Return the means of precision, of recall and of F over the candidates.
 
-        The score of a system is its mean F, as bert-score prints it, which is not the F of the mean
-        precision and mean recall. After `pairwise` the means of each candidate over the references
-        are arrays (candidates,).
+        The means are arithmetic. The score of a system is its mean F, as bert-score prints it,
+        which is not the F of the mean precision and mean recall. After `pairwise` the means of each
+        candidate over the references are arrays (candidates,).
 
         Returns:
             Floats; or with `all_layers` arrays (layers,).
@@ -272,14 +281,17 @@ class Scores(PRF[NDArray[np.float32]]):
         """
         if not self.F.size:
             raise InputError("There are no scores, and so no means. Score one pair or more.")
-        means = (values.mean(axis=-1, dtype=np.float64) for values in self)
-        return PRF(*(float(mean) if mean.ndim == 0 else mean for mean in means))
+        means = []
+        for values in self:
+            mean = values.mean(axis=-1, dtype=np.float64)
+            means.append(float(mean) if mean.ndim == 0 else mean)
+        return PRF(*means)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return lists by the names that files and HTTP answers have, for `json.dumps`.
+        """Return lists by name, for `json.dumps`.
 
-        They are `precision`, `recall`, `f1`, `best_reference`, `truncated` and `unknown`, nested as
-        the arrays are.
+        The names are those of files and HTTP answers: `precision`, `recall`, `f1`,
+        `best_reference`, `truncated` and `unknown`. The lists are nested as the arrays are.
         """
         return {name: getattr(self, name).tolist() for name in _NAMES}
 
@@ -299,31 +311,26 @@ class Scores(PRF[NDArray[np.float32]]):
         )
         with needs_package("pandas", message):
             from pandas import DataFrame, MultiIndex, RangeIndex
-        shape, is_pairwise = self.F.shape, self.best_reference.ndim < self.F.ndim
-        levels = [
-            *["layer"] * (len(shape) - is_pairwise > 1),
-            "candidate",
-            *["reference"] * is_pairwise,
-        ]
-        index = (
-            MultiIndex.from_product(map(range, shape), names=levels)
-            if len(shape) > 1
-            else RangeIndex(len(self.F))
-        )
-        columns = {
-            name: getattr(self, name)
-            for name in _NAMES
-            if not (is_pairwise and name == "best_reference")
-        }
-        return DataFrame(
-            {name: np.broadcast_to(values, shape).ravel() for name, values in columns.items()},
-            index,
-        )
+        shape = self.F.shape
+        # Each pair has one reference, which is therefore the best.
+        is_pairwise = self.best_reference.ndim < self.F.ndim
+        levels = ["layer", "candidate"]
+        if is_pairwise:
+            levels.append("reference")
+        index: MultiIndex | RangeIndex = RangeIndex(len(self.F))
+        if len(shape) > 1:
+            index = MultiIndex.from_product(map(range, shape), names=levels[-len(shape) :])
+        columns = {}
+        for name in _NAMES:
+            if is_pairwise and name == "best_reference":
+                continue
+            columns[name] = np.broadcast_to(getattr(self, name), shape).ravel()
+        return DataFrame(columns, index)
 
     def to_torch(self) -> "tuple[Tensor, Tensor, Tensor]":
-        """Return P, R and F as tensors of PyTorch, which share the memory of the arrays.
+        """Return P, R and F as tensors of PyTorch.
 
-        They suit code written for bert-score's result, such as
+        They share the memory of the arrays, and suit code written for bert-score's result, such as
         `torch.stack(scores.to_torch()).mean(dim=1)`.
 
         Raises:
@@ -334,19 +341,20 @@ class Scores(PRF[NDArray[np.float32]]):
             "`scores.f1.tolist()`, `scores.mean()`."
         )
         with needs_package("torch", message):
-            from torch import from_numpy  # noqa: TID251 -- only if the caller has it and requests tensors
+            from torch import from_numpy  # noqa: TID251 -- only if the caller asks for tensors
         return from_numpy(self.P), from_numpy(self.R), from_numpy(self.F)
 
     def of_layer(self, layer: int) -> "Scores":
         """Return the scores of one of several layers."""
-        return Scores(*(values[layer] for values in arrays_of(self)[:4]), *arrays_of(self)[4:])
+        *of_layers, truncated, unknown = arrays_of(self)
+        return Scores(*(values[layer] for values in of_layers), truncated, unknown)
 
     def each(self) -> Iterator["Score"]:
         """Yield the score of each candidate."""
-        for values in zip(
-            *(array.tolist() if array.ndim == 1 else array.T for array in arrays_of(self)),
-            strict=True,
-        ):
+        columns = []
+        for array in arrays_of(self):
+            columns.append(array.tolist() if array.ndim == 1 else array.T)
+        for values in zip(*columns, strict=True):
             yield Score(*values)
 
     def __eq__(self, other: object) -> bool:
@@ -366,22 +374,26 @@ class Scores(PRF[NDArray[np.float32]]):
 
     def __repr__(self) -> str:
         """Return how many they are, and their means."""
-        means = ", ".join(
-            f"{name} {values.mean():.4f}" for name, values in self._asdict().items() if values.size
-        )
-        return f"Scores({self._size}{means and ', means: ' + means})"
+        if not self.F.size:
+            return f"Scores({self._size})"
+        means = [f"{name} {values.mean():.4f}" for name, values in self._asdict().items()]
+        return f"Scores({self._size}, means: {', '.join(means)})"
 
     def _repr_html_(self) -> str:
-        """Return means, a histogram of F unless all are equal, and the signature, as a notebook
-        shows them.
+        """Return what a notebook shows.
+
+        These are the means, a histogram of F unless all are equal, and the signature.
         """
-        names = "".join(f"<th>{name}</th>" for name in ("scores", "mean P", "mean R", "mean F"))
         means = "".join(f"<td>{values.mean():.4f}</td>" for values in self if values.size)
-        signature = f"<p>{self.signature._repr_html_()}</p>" if self.signature else ""
-        return (
-            f"<table><thead><tr>{names}</tr></thead><tbody><tr><td>{self._size}</td>{means}</tr></tbody></table>"
-            f"{_histogram(self.F.ravel()) if np.unique(self.F).size > 1 else ''}{signature}"
+        html = (
+            "<table><thead><tr><th>scores</th><th>mean P</th><th>mean R</th><th>mean F</th></tr>"
+            f"</thead><tbody><tr><td>{self._size}</td>{means}</tr></tbody></table>"
         )
+        if np.unique(self.F).size > 1:
+            html += _histogram(self.F.ravel())
+        if self.signature is not None:
+            html += f"<p>{self.signature._repr_html_()}</p>"
+        return html
 
     @property
     def _size(self) -> str:
@@ -392,27 +404,30 @@ class Scores(PRF[NDArray[np.float32]]):
         return arrays_of(self)
 
 
-BINS, BIN_WIDTH, HEIGHT = 30, 10, 80
+BINS = 30
+BIN_WIDTH = 10
+HEIGHT = 80
 
 
 def _histogram(values: NDArray[np.float32]) -> str:
-    """Return the histogram of scores as SVG, in the colour of the text, from the lowest to the
-    highest.
+    """Return the histogram of scores as SVG, in the colour of the text.
+
+    It goes from the lowest score to the highest.
     """
     counts, edges = np.histogram(values, bins=BINS)
     heights = HEIGHT * counts / counts.max()
-    bars = "".join(
-        f'<rect x="{number * BIN_WIDTH}" y="{HEIGHT - height:.1f}" width="{BIN_WIDTH - 1}" '
-        f'height="{height:.1f}"/>'
-        for number, height in enumerate(heights)
-    )
+    bars = ""
+    for number, height in enumerate(heights):
+        bars += (
+            f'<rect x="{number * BIN_WIDTH}" y="{HEIGHT - height:.1f}" width="{BIN_WIDTH - 1}" '
+            f'height="{height:.1f}"/>'
+        )
     width = BINS * BIN_WIDTH
     return (
         f'<svg width="{width}" height="{HEIGHT + 16}" fill="currentColor" font-size="11" '
-        'role="img" '
-        f'aria-label="Histogram of F"><title>Histogram of F</title>{bars}<text y="{HEIGHT + 13}">F '
-        f"{edges[0]:.3f}"
-        f'</text><text x="{width}" y="{HEIGHT + 13}" text-anchor="end">{edges[-1]:.3f}</text></svg>'
+        'role="img" aria-label="Histogram of F"><title>Histogram of F</title>'
+        f'{bars}<text y="{HEIGHT + 13}">F {edges[0]:.3f}</text>'
+        f'<text x="{width}" y="{HEIGHT + 13}" text-anchor="end">{edges[-1]:.3f}</text></svg>'
     )
 
 
@@ -425,10 +440,10 @@ def arrays_of(scores: Scores) -> tuple[NDArray[Any], ...]:
 
 
 def best_of_references(pairs: Scores, counts: NDArray[np.int64]) -> Scores:
-    """Reduce one score a pair to one a candidate: the maximum of P, of R and of F, each on its own.
+    """Reduce one score a pair to one a candidate.
 
-    The pairs of one candidate stand side by side; it has one of the counts, (candidates,), of
-    references, at least 1.
+    That is the maximum of P, of R and of F, each on its own. The pairs of one candidate stand side
+    by side; it has one of the counts, (candidates,), of references, at least 1.
     """
     num_pairs = pairs.F.shape[-1]
     if len(counts) == num_pairs:  # one reference each
@@ -440,9 +455,8 @@ def best_of_references(pairs: Scores, counts: NDArray[np.int64]) -> Scores:
     position = np.arange(num_pairs) - np.repeat(starts, counts)  # (pairs,)
     # (layers, pairs)
     contenders = np.where(np.repeat(f1, counts, axis=-1) == pairs.F, position, num_pairs)
-    return Scores(
-        precision, recall, f1, np.minimum.reduceat(contenders, starts, axis=-1), truncated, unknown
-    )
+    best_reference = np.minimum.reduceat(contenders, starts, axis=-1)
+    return Scores(precision, recall, f1, best_reference, truncated, unknown)
 
 
 def join_scores(parts: Sequence[Scores], num_layers: int) -> Scores:
@@ -454,6 +468,5 @@ def join_scores(parts: Sequence[Scores], num_layers: int) -> Scores:
         return parts[0]
     if not parts:
         return Scores(*np.zeros((3, num_layers, 0), dtype=np.float32))
-    return Scores(
-        *(np.concatenate(arrays, axis=-1) for arrays in zip(*map(arrays_of, parts), strict=True))
-    )
+    columns = zip(*map(arrays_of, parts), strict=True)
+    return Scores(*(np.concatenate(arrays, axis=-1) for arrays in columns))
