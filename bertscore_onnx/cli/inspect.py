@@ -61,19 +61,20 @@ def inspect(
     resolved = resolve_bundle(local_path(bundle), all_layers=None)
     try:
         with golden_pipeline(resolved.path, device=device) as pipeline:
-            difference, tolerance = golden_difference(pipeline), golden_tolerance(pipeline)
+            difference = golden_difference(pipeline)
+            tolerance = golden_tolerance(pipeline)
             provider = pipeline.encoder.provider
             if resolved.manifest.is_published:
                 check_inputs(pipeline)
-        by_graph = (
-            difference_by_pairs(pipeline.bundle, device=device)
-            if resolved.manifest.has_scoring_graph
-            else None
-        )
+        by_graph = None
+        if resolved.manifest.has_scoring_graph:
+            by_graph = difference_by_pairs(pipeline.bundle, device=device)
     except BertScoreOnnxError:
         if output_format == "text":
             print_table(_describe(resolved))
         raise
+
+    # A failure is reported below, after the description that shows its cause.
     is_ready = max(difference, by_graph or 0) <= tolerance
     if output_format == "json":
         golden = {"largest_difference": difference, "tolerance": tolerance, "provider": provider}
@@ -83,11 +84,9 @@ def inspect(
         print_json({"path": str(resolved.path), "manifest": manifest, "golden": golden})
     else:
         pairs = len(resolved.manifest.golden)
-        graph = (
-            ""
-            if by_graph is None
-            else f"; the scoring graph's scores within {by_graph:.1e} of these"
-        )
+        graph = ""
+        if by_graph is not None:
+            graph = f"; the scoring graph's scores within {by_graph:.1e} of these"
         verdict = "Ready" if is_ready else "Not ready"
         print(f"{verdict}: {pairs} golden pairs within {difference:.1e} on {provider}{graph}\n")
         print_table(_describe(resolved))
@@ -106,32 +105,25 @@ def inspect(
 def _describe(bundle: "Bundle") -> list[tuple[str, str]]:
     """Return the manifest as names and values."""
     manifest = bundle.manifest
-    measured = sorted(manifest.unrelated_scores.items())
-    reference = (
-        "PyTorch's scores"
-        if manifest.is_compared
-        else "the published graph's scores; not compared with PyTorch"
-    )
-    inner = ", inner ones without the final norm" if manifest.final_norm is False else ""
-    return [
-        ("path", str(bundle.path)),
-        ("model", manifest.model_id),
-        *([("revision", manifest.revision)] if manifest.revision else []),
+    rows = [("path", str(bundle.path)), ("model", manifest.model_id)]
+    if manifest.revision:
+        rows.append(("revision", manifest.revision))
+    reference = "PyTorch's scores"
+    if not manifest.is_compared:
+        reference = "the published graph's scores; not compared with PyTorch"
+    precision = f"{manifest.precision}; exported within {manifest.golden_difference:.1e}"
+    max_length = "-" if manifest.max_length is None else f"{manifest.max_length} tokens"
+    measured = []
+    for code, baseline in sorted(manifest.unrelated_scores.items()):
+        measured.append(f"{code} from {baseline.num_pairs:,} pairs")
+    exported_with = [f"{package} {version}" for package, version in manifest.exported_with.items()]
+    rows += [
         ("family", manifest.family),
-        (
-            "layer",
-            f"all of {manifest.num_layers}{inner}"
-            if manifest.all_layers
-            else str(manifest.num_layers),
-        ),
-        (
-            "precision",
-            f"{manifest.precision}; exported within {manifest.golden_difference:.1e} of "
-            f"{reference}",
-        ),
+        ("layer", _layer(manifest)),
+        ("precision", f"{precision} of {reference}"),
         ("hidden size", str(manifest.hidden_size)),
         ("vocabulary", f"{manifest.vocab_size} ids"),
-        ("max length", "-" if manifest.max_length is None else f"{manifest.max_length} tokens"),
+        ("max length", max_length),
         ("graph", f"{', '.join(manifest.inputs)} -> {manifest.output}"),
         (
             "tokenizer",
@@ -141,31 +133,30 @@ def _describe(bundle: "Bundle") -> list[tuple[str, str]]:
         *_slow_tokenizer(manifest),
         ("scoring graph", _scoring_graph(manifest)),
         ("baselines", " ".join(sorted(manifest.baselines)) or "-"),
-        (
-            "measured",
-            ", ".join(f"{code} from {baseline.num_pairs:,} pairs" for code, baseline in measured)
-            or "-",
-        ),
-        (
-            "exported with",
-            ", ".join(
-                f"{package} {version}" for package, version in manifest.exported_with.items()
-            ),
-        ),
-        *((name, f"sha256 {digest}, as exported") for name, digest in manifest.files.items()),
-        ("bundle", f"sha256 {manifest.digest}, format version {manifest.format_version}"),
+        ("measured", ", ".join(measured) or "-"),
+        ("exported with", ", ".join(exported_with)),
     ]
+    for name, digest in manifest.files.items():
+        rows.append((name, f"sha256 {digest}, as exported"))
+    bundle_digest = f"sha256 {manifest.digest}, format version {manifest.format_version}"
+    return [*rows, ("bundle", bundle_digest)]
+
+
+def _layer(manifest: "Manifest") -> str:
+    if not manifest.all_layers:
+        return str(manifest.num_layers)
+    inner = ", inner ones without the final norm" if manifest.final_norm is False else ""
+    return f"all of {manifest.num_layers}{inner}"
 
 
 def _slow_tokenizer(manifest: "Manifest") -> Iterator[tuple[str, str]]:
     """Yield how the ids differ from the slow tokenizer's, if both were tried."""
     from msgspec import UNSET
 
-    if (slow := manifest.slow_differences) is not UNSET:
-        yield (
-            "slow tokenizer",
-            f"gives other ids for {slow.num_different} of {slow.num_texts} texts",
-        )
+    slow = manifest.slow_differences
+    if slow is not UNSET:
+        texts = f"{slow.num_different} of {slow.num_texts} texts"
+        yield "slow tokenizer", f"gives other ids for {texts}"
 
 
 def _scoring_graph(manifest: "Manifest") -> str:
