@@ -1,4 +1,7 @@
-"""The files that commands read: chosen by options, and read together row by row."""
+"""The files that commands read.
+
+`choose_inputs` chooses them by options, and `open_pairs` reads them together, row by row.
+"""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -72,29 +75,38 @@ class InputFile:
         """The requested format, or the format of the name."""
         return self.dialect.format or format_of(self.name)
 
+    @property
+    def is_table(self) -> bool:
+        """Whether the file has columns; otherwise each line is a text."""
+        return self.format != "text"
+
     def rows(self, source: Source, kept: "KeptRows | None" = None) -> "Iterator[InputRow]":
-        """Yield the rows of the file, which was opened, and keep the rows of a table.
+        """Yield the rows of the opened file, and keep the rows of a table.
 
         InputError is raised if the file has no rows, or a group has no name.
         """
-        if self.format == "text":
+        if not self.is_table:
             lines = _no_json(source) if self.dialect.format is None else read_lines(source)
-            yield from (([line], "") for line in lines)
+            for line in lines:
+                yield [line], ""
             return
         table = self.open_table(source)
-        groups = () if self.groups is None else (self.groups,)
-        columns = (*self.columns, *groups)
-        rows = (
-            kept.watch(table, columns)
-            if kept is not None and kept.keeps_rows
-            else table.texts(columns)
-        )
+        columns = self.columns
+        if self.groups is not None:
+            columns += (self.groups,)
+        if kept is not None and kept.keeps_rows:
+            rows = kept.watch(table, columns)
+        else:
+            rows = table.texts(columns)
         number = 0
         for number, row in enumerate(rows, 1):
-            texts, group = (row[:-1], row[-1]) if groups else (row, "")
-            if groups and not group.strip():
+            if self.groups is None:
+                yield row, ""
+                continue
+            *texts, group = row
+            if not group.strip():
                 raise InputError(
-                    f"{source.title}, row {number}: the column {groups[0].names[0]!r} holds "
+                    f"{source.title}, row {number}: the column {self.groups.names[0]!r} holds "
                     "nothing; expected the name of a group. Fill it in, or leave the row out."
                 )
             yield texts, group
@@ -113,7 +125,7 @@ class InputFile:
     @property
     def unit(self) -> str:
         """The unit of this format: a line or a row."""
-        return "line" if self.format == "text" else "row"
+        return "row" if self.is_table else "line"
 
     def open_table(self, source: Source) -> "TableReader":
         """Open the file as a table, from its start."""
@@ -147,7 +159,8 @@ def read_rows(files: Iterable[InputFile]) -> Iterator[list[str]]:
     """Yield the texts of each row, file after file."""
     for file in files:
         with _open(file) as source:
-            yield from (texts for texts, _ in file.rows(source))
+            for texts, _ in file.rows(source):
+                yield texts
 
 
 @contextmanager
@@ -164,20 +177,20 @@ TextPair = tuple[str, list[str]]
 
 
 class KeptRows:
-    """The rows of the file of candidates, kept until they are scored: some thousand are read
-    ahead.
+    """The rows of the file of candidates, kept until they are scored.
+
+    Some thousand are read ahead.
     """
 
     def __init__(self, *, keeps: bool = True, as_texts: bool = False, num_before: int = 0) -> None:
-        """Keep rows as they are read to be scored, after `num_before` readings for idf weights.
+        """Keep rows as they are read to be scored.
 
-        With `as_texts` the rows of tables are kept as pairs, too.
+        That is after `num_before` readings for idf weights. With `as_texts` the rows of tables are
+        kept as pairs, too.
         """
-        self.keeps_rows, self._keeps_pairs, self._num_before = (
-            keeps and not as_texts,
-            keeps,
-            num_before,
-        )
+        self.keeps_rows = keeps and not as_texts
+        self._keeps_pairs = keeps
+        self._num_before = num_before
         self._waiting: deque[RawRow] = deque()
         self.candidates: tuple[InputFile, Source]
         """The file of the candidates, once it is open."""
@@ -221,8 +234,9 @@ class KeptRows:
 
 
 class TextPairs:
-    """The pairs of seekable files: sized, and read from the start each time, one iteration at a
-    time.
+    """The pairs of seekable files.
+
+    They are sized, and read from the start each time, one iteration at a time.
     """
 
     def __init__(self, files: Sequence["OpenFile"], number: int, kept: KeptRows) -> None:
@@ -239,30 +253,33 @@ class TextPairs:
         """Yield the pairs."""
         from bertscore_onnx.text.texts import in_context
 
-        files, watching = self._files, self._kept.begin()
-        num_texts = len([opened for opened in files if not opened.file.is_context])
-        for rows in _rows_together(files, watching):
-            candidate, *references = [text for texts, _ in rows[:num_texts] for text in texts]
-            if watching is not None:
-                watching.groups.extend(group for _, group in rows if group)
-                watching.add((candidate, references))
-                watching.numbers_of_references.add(len(references))
-                watching.is_blank &= not (
-                    candidate.strip() and any(text.strip() for text in references)
-                )
-            context = rows[-1][0] if num_texts < len(files) else None
+        kept = self._kept.begin()
+        # a file of contexts is the last
+        num_files = len([opened for opened in self._files if not opened.file.is_context])
+        for rows in _rows_together(self._files, kept):
+            texts: list[str] = []
+            for texts_of_file, _ in rows[:num_files]:
+                texts += texts_of_file
+            candidate, *references = texts
+            if kept is not None:
+                kept.groups.extend(group for _, group in rows if group)
+                kept.add((candidate, references))
+                kept.numbers_of_references.add(len(references))
+                has_reference = any(text.strip() for text in references)
+                kept.is_blank &= not (candidate.strip() and has_reference)
+            context = rows[-1][0] if num_files < len(rows) else None
             text, *texts_in_context = in_context([candidate, *references], context, "context")
             yield text, texts_in_context
 
 
 @dataclass(frozen=True, slots=True)
 class OpenFile:
-    """A file that was opened, and the order in which its rows belong to those of the others."""
+    """A file that was opened, and the order of its rows."""
 
     file: InputFile
     source: Source
     order: Sequence[int] | None = None
-    """The row for each pair; None for the order in which they stand."""
+    """The row for each pair of all files; None for the order in which they stand."""
 
     def rows(self, kept: KeptRows | None = None) -> Iterator[InputRow]:
         """Yield the rows in the order of the pairs."""
@@ -270,48 +287,49 @@ class OpenFile:
             yield from self.file.rows(self.source, kept)
             return
         rows = read_whole_rows(self.file.rows(self.source), self.source.title, itemgetter(0))
-        yield from (rows[row] for row in self.order)
+        for number in self.order:
+            yield rows[number]
 
 
 @contextmanager
 def open_pairs(
     files: Sequence[InputFile], kept: KeptRows | None = None, *, to_read_again: bool = False
 ) -> Iterator[Iterable[TextsOfRow]]:
-    """Open files that have a row for each pair, check that their numbers of rows are equal, and
-    yield the pairs.
+    """Open files that have a row for each pair, and yield the pairs.
 
-    Tables are joined by the law in docs/tables.md, for which they are read whole; all other rows
-    belong together by position. The first text in a row of the first file is the candidate, all
-    others are its references; a file of contexts comes last. Seekable files are read once here, so
-    that their faults are found before anything is scored, and yield `TextPairs`; the fault of a
-    pipe is found when it is read. One of the files may be `-`, standard input; a pipe is spooled to
-    a temporary file if it is `to_read_again`, or is a table beside another file. The rows of the
-    first file are `kept` as they are read.
+    Their numbers of rows must be equal. Tables are joined by the law in docs/tables.md, for which
+    they are read whole; all other rows belong together by position. The first text in a row of the
+    first file is the candidate, all others are its references; a file of contexts comes last.
+    Seekable files are read once here, so that their faults are found before anything is scored, and
+    yield `TextPairs`; the fault of a pipe is found when it is read. One of the files may be `-`,
+    standard input; a pipe is spooled to a temporary file if it is `to_read_again`, or is a table
+    beside another file. The rows of the first file are `kept` as they are read.
     """
     with ExitStack() as stack:
         opened = []
         for file in files:
-            is_joined = len(files) > 1 and file.format != "text"
+            is_joined = len(files) > 1 and file.is_table
             source = stack.enter_context(_open(file, to_read_again=to_read_again or is_joined))
             opened.append(OpenFile(file, source))
         kept = kept or KeptRows(keeps=False)
         kept.candidates = files[0], opened[0].source
         opened = _joined(opened, kept)
-        seekable = [one for one in opened if one.source.is_seekable]
+        seekable = [opened_file for opened_file in opened if opened_file.source.is_seekable]
         number = _check_rows(seekable, opened, kept)
         pairs = TextPairs(opened, number, kept)
         yield pairs if len(seekable) == len(opened) else iter(pairs)
 
 
 def _joined(opened: Sequence[OpenFile], kept: KeptRows) -> list[OpenFile]:
-    """Return files in the order of the rows of the first table; raise InputError if that is not
-    clear.
+    """Return files in the order of the rows of the first table.
+
+    InputError is raised if that is not clear.
     """
-    tables = [position for position, one in enumerate(opened) if one.file.format != "text"]
+    tables = [position for position, table in enumerate(opened) if table.file.is_table]
     if not tables or len(opened) == 1:
         return list(opened)
     if len(tables) < len(opened):
-        text = next(one for one in opened if one.file.format == "text")
+        text = next(opened_file for opened_file in opened if not opened_file.file.is_table)
         for position in tables:
             table = opened[position]
             check_order_of_ids(_ids_of_rows(table), table.source.title, text.source.title)
@@ -322,16 +340,18 @@ def _joined(opened: Sequence[OpenFile], kept: KeptRows) -> list[OpenFile]:
     joined = list(opened)
     first = opened[tables[0]]
     whole = _whole_table(first)
-    outputs = {name for column in opened[0].file.columns[:1] for name in column.names}
-    texts = {name for one in opened for name in one.file.names_of_texts}
+    candidates = opened[0].file
+    outputs = candidates.columns[0].names if candidates.columns else ()
+    texts: set[str] = set()
+    for opened_file in opened:
+        texts |= opened_file.file.names_of_texts
     for position in tables[1:]:
         other = opened[position]
         # such as a table of pairs that has their contexts too
         if other.file.name == first.file.name:
             continue
-        join = join_tables(
-            whole, _whole_table(other), first.file.segment, outputs=outputs, texts=texts
-        )
+        other_whole = _whole_table(other)
+        join = join_tables(whole, other_whole, first.file.segment, outputs=outputs, texts=texts)
         if (join.rows != range(len(whole))).any():
             joined[position] = replace(other, order=join.rows.tolist())
         kept.joins.append(f"{first.source.title} and {other.source.title} are joined {join.how}.")
@@ -339,29 +359,36 @@ def _joined(opened: Sequence[OpenFile], kept: KeptRows) -> list[OpenFile]:
 
 
 def _check_rows(seekable: Sequence[OpenFile], opened: Sequence[OpenFile], kept: KeptRows) -> int:
-    """Return the number of pairs in seekable files, and keep what their texts show; raise
-    InputError at a fault.
+    """Return the number of pairs in seekable files, and keep what their texts show.
+
+    InputError is raised at a fault.
     """
-    with_texts = [one for one in opened if not one.file.is_context]
-    num_texts = sum(1 if one.file.format == "text" else len(one.file.columns) for one in with_texts)
-    may_have_lists = any(
-        one.file.format == "jsonl" and not one.source.is_seekable for one in with_texts
-    )
-    kept.has_contexts = any(one.file.is_context and not one.source.is_seekable for one in opened)
+    num_references = -1  # the first text is the candidate
+    may_have_lists = False
+    kept.has_contexts = False
+    for opened_file in opened:
+        file = opened_file.file
+        is_pipe = not opened_file.source.is_seekable
+        if file.is_context:
+            kept.has_contexts |= is_pipe
+            continue
+        num_references += len(file.columns) if file.is_table else 1
+        may_have_lists |= is_pipe and file.format == "jsonl"
+
     number = 0
-    are_tables = [one.file.format != "text" for one in seekable]
+    are_tables = [opened_file.file.is_table for opened_file in seekable]
     for rows in _rows_together(seekable):
         number += 1
-        added = 0  # the further texts of lists
-        for one, is_table, (texts, _) in zip(seekable, are_tables, rows, strict=True):
-            if one.file.is_context:
+        num_added = 0  # the further texts of lists
+        for opened_file, is_table, (texts, _) in zip(seekable, are_tables, rows, strict=True):
+            file = opened_file.file
+            if file.is_context:
                 kept.has_contexts |= any(sentence.strip() for sentence in texts)
             elif is_table:
-                added += len(texts) - len(one.file.columns)
-        kept.numbers_of_references.add(num_texts - 1 + added)
-    kept.has_several_references = (
-        may_have_lists or max(kept.numbers_of_references, default=num_texts - 1) > 1
-    )
+                num_added += len(texts) - len(file.columns)
+        kept.numbers_of_references.add(num_references + num_added)
+    largest = max(kept.numbers_of_references, default=num_references)
+    kept.has_several_references = may_have_lists or largest > 1
     return number
 
 
@@ -371,7 +398,9 @@ def _whole_table(opened: OpenFile) -> "WholeTable":
 
     reader = opened.file.open_table(opened.source)
     rows = read_whole(reader)
-    names = reader.names or [*dict.fromkeys(name for _, record in rows for name in record)]
+    names = reader.names
+    if not names:
+        names = list(dict.fromkeys(name for _, record in rows for name in record))
     return WholeTable(opened.source.title, names, rows)
 
 
@@ -379,7 +408,7 @@ def _ids_of_rows(opened: OpenFile) -> Iterator[tuple[str, str]]:
     """Yield the place of each row of a table and its id, if the table has ids."""
     for place, record in opened.file.open_table(opened.source).records():
         names = id_columns(
-            [*record],
+            list(record),
             opened.file.segment,
             others=opened.file.names_of_texts,
             title=opened.source.title,
@@ -392,26 +421,32 @@ def _ids_of_rows(opened: OpenFile) -> Iterator[tuple[str, str]]:
 def _rows_together(
     files: Sequence[OpenFile], kept: KeptRows | None = None
 ) -> Iterator[tuple[InputRow, ...]]:
-    """Yield the rows of the same number; keep those of the first file. Raise InputError if a file
-    has more rows.
+    """Yield the rows of the same number; keep those of the first file.
+
+    InputError is raised if a file has more rows.
     """
-    iterators = [opened.rows(kept if opened is files[0] else None) for opened in files]
+    iterators = []
+    for opened in files:
+        iterators.append(opened.rows(kept))
+        kept = None
     for number, rows in enumerate(zip_longest(*iterators)):
         if None in rows:
-            shorter = files[rows.index(None)]
-            longer = next(
-                opened for opened, row in zip(files, rows, strict=True) if row is not None
-            )
-            total = "more"
-            if longer.source.is_seekable:
-                total = longer.file.counted(sum(1 for _ in longer.rows()))
-            raise InputError(
-                f"{shorter.source.title} has {shorter.file.counted(number)} and "
-                f"{longer.source.title} has {total}; expected as many in each file, in the same "
-                f"order: {longer.file.unit} {number + 1} of {longer.source.title} has no partner. "
-                "Blank lines of a text file count: they are empty texts."
-            )
+            with_row = [opened for opened, row in zip(files, rows, strict=True) if row is not None]
+            raise _has_more_rows(with_row[0], files[rows.index(None)], number)
         yield rows
+
+
+def _has_more_rows(longer: OpenFile, shorter: OpenFile, number: int) -> InputError:
+    """Return the error for a file that has more rows than another, which has this number."""
+    total = "more"
+    if longer.source.is_seekable:
+        total = longer.file.counted(sum(1 for _ in longer.rows()))
+    return InputError(
+        f"{shorter.source.title} has {shorter.file.counted(number)} and "
+        f"{longer.source.title} has {total}; expected as many in each file, in the same "
+        f"order: {longer.file.unit} {number + 1} of {longer.source.title} has no partner. "
+        "Blank lines of a text file count: they are empty texts."
+    )
 
 
 # The choice of files, formats and columns by the options of the command line.
@@ -419,12 +454,10 @@ def _rows_together(
 
 def reference_columns(columns: ColumnNames = NO_COLUMNS) -> tuple[Column, ...]:
     """Return the columns of references, by default the one with a usual name."""
-    alternatives: list[tuple[str, ...]] = [(name,) for name in columns.references] or [
-        REFERENCE_COLUMNS
-    ]
-    return tuple(
-        Column(names, "--columns reference=NAME", may_hold_lists=True) for names in alternatives
-    )
+    option = "--columns reference=NAME"
+    if not columns.references:
+        return (Column(REFERENCE_COLUMNS, option, may_hold_lists=True),)
+    return tuple(Column((name,), option, may_hold_lists=True) for name in columns.references)
 
 
 def choose_inputs(
@@ -438,15 +471,59 @@ def choose_inputs(
     by: str | None = None,
     output: str = "means alone",
 ) -> list[InputFile]:
-    """Return the files to read: of candidates, references and the context; raise typer.BadParameter
-    if options clash.
+    """Return the files to read: of candidates, references and the context.
 
-    There must be one file of candidates; without files of references these are in it, too. The
-    formats are one for all files, or two for candidates and references; without any, each file has
-    that of its suffix, as that of the context always has, with the settings of the first format.
-    The file of candidates may not have columns that are to be `added`. `by` is the column of
-    groups, in the first file that is a table; `output` is the form of the output.
+    typer.BadParameter is raised if options clash. There must be one file of candidates; without
+    files of references these are in it, too. The formats are one for all files, or two for
+    candidates and references; without any, each file has that of its suffix, as that of the context
+    always has, with the settings of the first format. The file of candidates may not have columns
+    that are to be `added`. `by` is the column of groups, in the first file that is a table;
+    `output` is the form of the output.
     """
+    _check_numbers(candidates, references, input_formats, context)
+    dialects = [dialect_of(spec) for spec in input_formats or (None,)]
+    named = columns("candidate")
+    candidate = Column((named,) if named else CANDIDATE_COLUMNS, "--columns candidate=NAME")
+    of_references = reference_columns(columns)
+    of_first = (candidate,) if references else (candidate, *of_references)
+    first = input_file(candidates[0], of_first, dialects[0], tuple(added))
+    with_references = [input_file(name, of_references, dialects[-1]) for name in references]
+    if not with_references and not first.is_table:
+        raise typer.BadParameter(
+            f"give the references, -r FILE. {first.name} is read as text, one candidate per line; "
+            "a table with both, in TSV, CSV, JSON lines or Parquet, is recognised by its name or "
+            "by --input-format.",
+            param_hint="--ref",
+        )
+    files = [first, *with_references]
+    # before the file of contexts, which has no groups
+    tables = [position for position, file in enumerate(files) if file.is_table]
+    if context is not None:
+        column = context_column(columns("context") or "context", "--columns context=NAME")
+        by_suffix = replace(dialects[0], format=None)
+        files.append(replace(input_file(context, (column,), by_suffix), is_context=True))
+    for dialect in dialects:
+        check_tables(files, dialect, columns)
+    check_forms(columns, "score", [*_forms_of(files, with_references or [first]), output])
+    if by is not None:
+        if not tables:
+            raise _no_table("--by")
+        groups = Column((by,), "--by COLUMN", is_id=True)
+        files[tables[0]] = replace(files[tables[0]], groups=groups)
+    segment = columns.get("segment", ())
+    for position, file in enumerate(files):
+        if file.is_table:
+            files[position] = replace(file, segment=segment)
+    return files
+
+
+def _check_numbers(
+    candidates: Sequence[str],
+    references: Sequence[str],
+    input_formats: Sequence[str],
+    context: str | None,
+) -> None:
+    """Raise typer.BadParameter if there are more files or formats than a command takes."""
     if len(candidates) > 1:
         raise typer.BadParameter(
             f"there are {len(candidates)} files of candidates, {', '.join(candidates)}; expected "
@@ -460,51 +537,17 @@ def choose_inputs(
             "or with -r a second one for the references.",
             param_hint="--input-format",
         )
-    dialects = [dialect_of(spec) for spec in input_formats or (None,)]
-    named = columns("candidate")
-    candidate = Column((named,) if named else CANDIDATE_COLUMNS, "--columns candidate=NAME")
-    of_references = reference_columns(columns)
-    of_first = (candidate,) if references else (candidate, *of_references)
-    first = input_file(candidates[0], of_first, dialects[0], tuple(added))
-    others = [input_file(name, of_references, dialects[-1]) for name in references]
-    if first.format == "text" and not others:
-        raise typer.BadParameter(
-            f"give the references, -r FILE. {first.name} is read as text, one candidate per line; "
-            "a table with both, in TSV, CSV, JSON lines or Parquet, is recognised by its name or "
-            "by --input-format.",
-            param_hint="--ref",
-        )
-    files = [first, *others]
-    tables = [position for position, file in enumerate(files) if file.format != "text"]
-    if context is not None:
-        column = context_column(columns("context") or "context", "--columns context=NAME")
-        files.append(
-            replace(
-                input_file(context, (column,), replace(dialects[0], format=None)), is_context=True
-            )
-        )
-    for dialect in dialects:
-        check_tables(files, dialect, columns)
-    check_forms(columns, "score", [*_forms_of(files, others or [first]), output])
-    if by is not None:
-        if not tables:
-            raise _no_table("--by")
-        files[tables[0]] = replace(
-            files[tables[0]], groups=Column((by,), "--by COLUMN", is_id=True)
-        )
-    segment = columns.get("segment", ())
-    return [file if file.format == "text" else replace(file, segment=segment) for file in files]
 
 
 def _forms_of(files: Sequence[InputFile], of_references: Sequence[InputFile]) -> list[str]:
     """Return the forms of files, of which the first has the candidates."""
-    tables = [file for file in files if file.format != "text"]
+    tables = [file for file in files if file.is_table]
     forms = []
     if len(tables) < len(files):
         forms.append("lines of text")
-    if files[0] in tables:
+    if files[0].is_table:
         forms.append("a table of candidates")
-    if any(file in tables for file in of_references):
+    if any(file.is_table for file in of_references):
         forms.append("a table of references")
     if any(file.is_context for file in tables):
         forms.append("a table of contexts")
@@ -536,8 +579,9 @@ def check_standard_input(names: Sequence[str], options: str = "--cand, --ref") -
 def check_tables(
     files: Sequence[InputFile], dialect: Dialect, columns: ColumnNames = NO_COLUMNS
 ) -> None:
-    """Raise typer.BadParameter for columns of tables, or settings of TSV and CSV, if there are no
-    such files.
+    """Raise typer.BadParameter for options that need a table, if there is none.
+
+    These are the columns of tables, and the settings of TSV and CSV.
     """
     formats = {file.format for file in files}
     if formats <= {"text"}:
@@ -561,8 +605,9 @@ def _no_table(option: str) -> typer.BadParameter:
 
 
 def lines_of(name: str, what: str) -> list[str]:
-    """Read a file of lines that is held whole, within `MAX_HELD_BYTES`; messages call its content
-    `what`.
+    """Read a file of lines that is held whole, within `MAX_HELD_BYTES`.
+
+    Messages call its content `what`.
     """
     with open_source(name) as source:
         return read_whole_rows(read_lines(source, what), source.title, lambda line: [line])
