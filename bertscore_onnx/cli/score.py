@@ -1,4 +1,7 @@
-"""`bertscore-onnx score`: scores candidates against references, from files and into files."""
+"""`bertscore-onnx score`: scores candidates against references.
+
+Both are read from files, and scores are written into files.
+"""
 
 import math
 import shlex
@@ -126,17 +129,11 @@ def score(
         # Print the scores of each pair in a pipe
         bertscore-onnx score -m BUNDLE -c - --input-format tsv -s < pairs.tsv
     """
+    all_layers = settings["all_layers"]
+    reason = "with --all-layers; choose one with --num-layers"
     check_effects(
-        (
-            "--min-f1",
-            min_f1 is not None and settings["all_layers"],
-            "with --all-layers; choose one with --num-layers",
-        ),
-        (
-            "--by",
-            by is not None and settings["all_layers"],
-            "with --all-layers; choose one with --num-layers",
-        ),
+        ("--min-f1", min_f1 is not None and all_layers, reason),
+        ("--by", by is not None and all_layers, reason),
     )
     if context is None:
         check_contexts(settings, "add --context FILE")
@@ -146,7 +143,7 @@ def score(
         file=output,
         output_format=output_format,
         names=check_score_names(names.scores),
-        all_layers=settings["all_layers"],
+        all_layers=all_layers,
         has_groups=by is not None,
     )
     inputs = choose_inputs(
@@ -168,8 +165,9 @@ def score(
     )
     with open_pairs(inputs, kept, to_read_again=num_before > 0 or needs_columns) as pairs:
         check_destination(result.file, [*(file.name for file in inputs), idf_counts])
-        for line in kept.joins if not quiet else ():
-            echo(line)
+        if not quiet:
+            for line in kept.joins:
+                echo(line)
         of_json = _columns_of(kept, result.format) if needs_columns else ()
         from bertscore_onnx.scorer import BERTScorer
 
@@ -178,21 +176,27 @@ def score(
             means, groups = write_scores(
                 scorer, pairs, result, kept, of_json, lang=lang, min_f1=min_f1, quiet=quiet
             )
-    titled = {"": means} | {
-        f" of the group {one_line(name)}": of_group for name, of_group in groups.items()
-    }
-    gates = {title: each.gate() for title, each in titled.items()}
+    gates = {"": means.gate()}
+    for name, of_group in groups.items():
+        gates[f" of the group {one_line(name)}"] = of_group.gate()
+    has_failed = False
     for title, gate in gates.items():
-        if gate is not None and (gate.has_failed or not quiet):
+        if gate is None:
+            continue
+        if gate.has_failed or not quiet:
             echo(gate.sentence(title))
-    if any(gate is not None and gate.has_failed for gate in gates.values()):
+        has_failed |= gate.has_failed
+    if has_failed:
         raise typer.Exit(1)
 
 
 def _columns_of(
     kept: KeptRows, output_format: OutputFormat | None
 ) -> "Sequence[str] | pyarrow.Schema":
-    """Read JSON lines to their end, and return their columns: names, or for Parquet a schema."""
+    """Read JSON lines to their end, and return their columns.
+
+    These are names, or for Parquet a schema.
+    """
     from bertscore_onnx.tables.arrow import JsonTypes
     from bertscore_onnx.tables.readers import MAX_BATCH_SIZE, MAX_ROWS, read_batches
 
@@ -205,14 +209,13 @@ def _columns_of(
     types = JsonTypes(source.title)
     for records in read_batches(table, MAX_ROWS, MAX_BATCH_SIZE):
         types.add(records)
-    texts = {name for column in file.columns for name in column.names}
     remedy = ("Write .jsonl, which keeps every value as it is.",)
-    return pyarrow.schema(
-        [
-            (name, types.of_texts(name) if name in texts else types.of(name, remedy))
-            for name in types.names
-        ]
-    )
+    texts = file.names_of_texts
+    fields = []
+    for name in types.names:
+        field_type = types.of_texts(name) if name in texts else types.of(name, remedy)
+        fields.append((name, field_type))
+    return pyarrow.schema(fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,12 +240,13 @@ class Output:
 
     @property
     def summary_stream(self) -> Literal["stdout", "stderr"] | None:
-        """Where the line of means goes: not among rows, and nowhere if it would repeat the JSON on
-        standard output.
+        """Where the line of means goes.
+
+        Not among rows, and nowhere if it would repeat the JSON on standard output.
         """
-        if self.file is None and self.format == "json":
-            return None
-        return "stderr" if self.file is None and self.format is not None else "stdout"
+        if self.file is not None or self.format is None:
+            return "stdout"
+        return None if self.format == "json" else "stderr"
 
 
 def choose_output(
@@ -259,10 +263,12 @@ def choose_output(
 
     if output_format is None and file is not None:
         output_format = _format_of(file)
-    has_pairs = (
-        seg_level or file is not None or output_format not in (None, "json", *["tsv"] * has_groups)
-    )
-    file = None if file is None or is_stdout(file) else file
+    formats_of_means = [None, "json"]
+    if has_groups:
+        formats_of_means.append("tsv")
+    has_pairs = seg_level or file is not None or output_format not in formats_of_means
+    if file is not None and is_stdout(file):
+        file = None
     if output_format == "parquet" and file is None:
         raise typer.BadParameter("Parquet needs a file; add -o FILE.", param_hint="--format")
     if all_layers and has_pairs:
@@ -271,7 +277,8 @@ def choose_output(
             "each layer, or use BERTScorer.stream in Python.",
             param_hint="--seg-level, --output, --format",
         )
-    output_format = output_format or ("tsv" if has_pairs else None)
+    if has_pairs:
+        output_format = output_format or "tsv"
     return Output(file, output_format, has_pairs, has_pairs and not seg_level, names)
 
 
@@ -305,11 +312,10 @@ def write_scores(
     min_f1: float | None,
     quiet: bool,
 ) -> "tuple[Means, Groups]":
-    """Score pairs, and write each as soon as it is scored; then print their means, and return them,
-    also of groups.
+    """Score pairs, and write each as soon as it is scored.
+
+    Then print their means, and return them, also of groups.
     """
-    prints_pairs = output.has_pairs and output.file is None and sys.stdout.isatty()
-    shown = False if quiet or prints_pairs else None  # no progress bar between scores on a terminal
     unrelated = None if kept.has_contexts else scorer.unrelated_scores(lang)
     means = Means(unrelated, all_layers=scorer.manifest.all_layers, min_f1=min_f1)
     groups: defaultdict[str, Means] = defaultdict(lambda: Means(unrelated, min_f1=min_f1))
@@ -336,9 +342,11 @@ def write_scores(
         return RowsToWrite(kept.table, added, columns, output.with_texts)
 
     def scored_rows() -> Iterator[ScoredRow]:
-        for score in scorer.stream(
-            pairs, verbose=shown, max_seconds=SAVE_SECONDS if output.has_pairs else None
-        ):
+        # no progress bar between scores on a terminal
+        prints_pairs = output.has_pairs and output.file is None and sys.stdout.isatty()
+        shown = False if quiet or prints_pairs else None
+        max_seconds = SAVE_SECONDS if output.has_pairs else None
+        for score in scorer.stream(pairs, verbose=shown, max_seconds=max_seconds):
             means.add(score)
             if kept.groups:
                 groups[kept.groups.popleft()].add(score)
@@ -355,16 +363,14 @@ def write_scores(
                 for text in lines(output, scored, rows, means, signature, groups):
                     write(text)
     except KeyboardInterrupt as interruption:
-        interruption.add_note(
-            f"Interrupted; {means.pairs} {'pair was' if means.pairs == 1 else 'pairs were'} scored."
-        )
+        were_scored = "pair was scored" if means.pairs == 1 else "pairs were scored"
+        interruption.add_note(f"Interrupted; {means.pairs} {were_scored}.")
         raise
     if output.summary_stream == "stdout":
         _print_means(signature(), means, groups, sys.stdout)
     elif output.summary_stream == "stderr" and not quiet:
-        # these are written already
-        of_groups = {} if output.format == "tsv" and not output.has_pairs else groups
-        _print_means(signature(), means, of_groups, sys.stderr)
+        has_written_groups = output.format == "tsv" and not output.has_pairs
+        _print_means(signature(), means, {} if has_written_groups else groups, sys.stderr)
     if (
         output.summary_stream
         and output.format != "jsonl"
@@ -386,8 +392,9 @@ class Means:
         all_layers: bool = False,
         min_f1: float | None = None,
     ) -> None:
-        """Count pairs above unrelated ones too, given quantiles of their F1, (quantiles,) or
-        (layers, quantiles).
+        """Count pairs above unrelated ones too, given quantiles of their F1.
+
+        The quantiles are (quantiles,) or (layers, quantiles).
         """
         self.all_layers = all_layers
         self.min_f1 = min_f1
@@ -406,7 +413,7 @@ class Means:
         """Include the scores of a pair."""
         import numpy as np  # costs start-up time
 
-        values = np.reshape(np.array([*score], dtype=np.float64), (3, -1))
+        values = np.reshape(np.array(list(score), dtype=np.float64), (3, -1))
         self._sums = self._sums + values
         self._squares = self._squares + values[2] ** 2
         if self._high is not None:
@@ -419,8 +426,9 @@ class Means:
         return (self._sums / self.pairs).T.tolist()
 
     def above_unrelated(self) -> list[float] | None:
-        """Return for each layer the share of pairs that score higher than 99 % of unrelated ones;
-        None if unknown.
+        """Return for each layer the share of pairs above unrelated ones.
+
+        These score higher than 99 % of unrelated pairs; None if those are unknown.
         """
         if self._high is None:
             return None
@@ -428,22 +436,25 @@ class Means:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the means, of each layer if there are several, and the counts of pairs."""
-        layers: list[dict[str, Any]] = [
-            dict(zip(SCORE_NAMES, layer, strict=True)) for layer in self.by_layer()
-        ]
-        for layer, share in zip(layers, self.above_unrelated() or (), strict=False):
-            layer["f1_above_unrelated"] = share
+        shares = self.above_unrelated()
+        layers: list[dict[str, Any]] = []
+        for number, means in enumerate(self.by_layer()):
+            layer: dict[str, Any] = {"layer": number} if self.all_layers else {}
+            layer |= zip(SCORE_NAMES, means, strict=True)
+            if shares is not None:
+                layer["f1_above_unrelated"] = shares[number]
+            layers.append(layer)
         counts = {"pairs": self.pairs, "truncated": self.truncated}
         if self.all_layers:
-            return {
-                "layers": [{"layer": number, **layer} for number, layer in enumerate(layers)],
-                **counts,
-            }
+            return {"layers": layers, **counts}
         gate = self.gate()
-        return {**layers[0], **counts, **(gate.to_dict() if gate is not None else {})}
+        return layers[0] | counts | (gate.to_dict() if gate is not None else {})
 
     def gate(self) -> "Gate | None":
-        """Return the bound of the mean F1 with the interval of the mean; None without a bound."""
+        """Return the bound of the mean F1 with the interval of the mean.
+
+        None without a bound.
+        """
         if self.min_f1 is None:
             return None
         f1 = self.by_layer()[0][2]
@@ -453,8 +464,9 @@ class Means:
         # rounding may make it negative
         variance = max(float(self._squares[0]) / self.pairs - f1**2, 0)
         margin = student_t(freedom) * math.sqrt(variance / freedom)
+        low = f1 - margin
         high = min(f1 + margin, max(f1, 1))  # F1 is at most 1, but for rounding
-        return Gate(self.min_f1, *(round(value, _DIGITS) for value in (f1, f1 - margin, high)))
+        return Gate(self.min_f1, *(round(value, _DIGITS) for value in (f1, low, high)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -519,8 +531,9 @@ Groups = Mapping[str, Means]
 
 
 def _means_of_groups(groups: Groups, title: str) -> list[dict[str, Any]]:
-    """Return the means of each group, in the natural order of their names, which are called by a
-    title.
+    """Return the means of each group, in the natural order of their names.
+
+    The names are called by a title.
     """
     from bertscore_onnx.tables.table import natural_key
 
@@ -528,30 +541,28 @@ def _means_of_groups(groups: Groups, title: str) -> list[dict[str, Any]]:
 
 
 def _print_means(signature: str, means: Means, groups: Groups, file: TextIO) -> None:
-    """Print a line with the signature and the means; with all layers or groups, a table of their
-    means below.
+    """Print a line with the signature and the means.
+
+    With all layers or groups, a table of their means follows below.
     """
-    rows = [[f"{mean:.{_DIGITS}f}" for mean in layer] for layer in means.by_layer()]
+    rows = [["layer", "P", "R", "F1"]]
+    for layer, of_layer in enumerate(means.by_layer()):
+        rows.append([str(layer), *(f"{mean:.{_DIGITS}f}" for mean in of_layer)])
     if means.all_layers:
         print(signature, file=file)
-        print_table(
-            [["layer", "P", "R", "F1"], *([str(layer), *row] for layer, row in enumerate(rows))],
-            file=file,
-        )
+        print_table(rows, file=file)
     else:
-        line = "{} P: {} R: {} F1: {}".format(signature, *rows[0])
-        print(
-            line.replace(" P: ", "\nP: ")
-            if file.isatty() and len(line) > terminal_width()
-            else line,
-            file=file,
-        )
+        _, precision, recall, f1 = rows[1]
+        line = f"{signature} P: {precision} R: {recall} F1: {f1}"
+        if file.isatty() and len(line) > terminal_width():
+            line = line.replace(" P: ", "\nP: ")
+        print(line, file=file)
     if groups:
         from bertscore_onnx.tables.table import Table, count, number
 
         columns: list[Column] = [("group", "group", str), ("pairs", "pairs", count)]
-        titles = zip(("P", "R", "F1"), SCORE_NAMES, strict=True)
-        columns += [(title, name, number(_DIGITS)) for title, name in titles]
+        for title, name in zip(("P", "R", "F1"), SCORE_NAMES, strict=True):
+            columns.append((title, name, number(_DIGITS)))
         print(f"\n{Table(columns, _means_of_groups(groups, 'group')).text()}", file=file)
 
 
@@ -569,26 +580,29 @@ def lines(
     signature: Callable[[], str],
     groups: Groups = MappingProxyType({}),
 ) -> Iterator[str]:
-    """Yield the lines to write, each as soon as its pair is scored; all pairs are scored at the
-    end.
+    """Yield the lines to write, each as soon as its pair is scored.
 
-    `rows` describes the rows once the first was read, `signature` the scores once all were.
+    All pairs are scored at the end. `rows` describes the rows once the first was read, `signature`
+    the scores once all were.
     """
     from bertscore_onnx.tables.writers import DelimitedWriter, JsonWriter, delimited
 
     if not output.has_pairs:
         deque(scored, maxlen=0)
         if output.format == "json":
-            yield _json({"signature": signature(), **_summary(means, groups)}) + "\n"
+            yield _summary(signature(), means, groups) + "\n"
         elif output.format == "tsv":
             rows_of_groups = _means_of_groups(groups, "group")
-            for cells in ([*rows_of_groups[0]], *(row.values() for row in rows_of_groups)):
-                yield delimited([*cells], "\t") + "\n"
+            yield delimited(list(rows_of_groups[0]), "\t") + "\n"
+            for row_of_group in rows_of_groups:
+                yield delimited(list(row_of_group.values()), "\t") + "\n"
         return
     writer: DelimitedWriter | JsonWriter | None = None
+    between = "," if output.format == "json" else ""
     for score, row in scored:
-        start = "," if output.format == "json" else ""
+        start = between
         if writer is None:
+            # The rows are known only now, since the first was read.
             if output.format in ("json", "jsonl"):
                 writer = JsonWriter(rows())
             else:
@@ -596,11 +610,8 @@ def lines(
             start = '{"segments": [\n' if output.format == "json" else writer.head
         yield start + writer.line(row, score)
     if output.format == "json":
-        yield (
-            "], "
-            + _json({"signature": signature(), **_summary(means, groups)}).removeprefix("{")
-            + "\n"
-        )
+        # The object goes on after its segments.
+        yield "], " + _summary(signature(), means, groups).removeprefix("{") + "\n"
 
 
 def _write_parquet(
@@ -626,15 +637,14 @@ def _write_parquet(
             raise full(file, error, "It cannot be read. Make room, and score again.") from error
 
 
-def _summary(means: Means, groups: Groups) -> dict[str, Any]:
-    of_groups = {"groups": _means_of_groups(groups, "name")} if groups else {}
-    return means.to_dict() | of_groups
-
-
-def _json(value: object) -> str:
+def _summary(signature: str, means: Means, groups: Groups) -> str:
+    """Return the means as a JSON object."""
     import json  # costs start-up time
 
-    return json.dumps(value, allow_nan=False, ensure_ascii=False)
+    summary = {"signature": signature, **means.to_dict()}
+    if groups:
+        summary["groups"] = _means_of_groups(groups, "name")
+    return json.dumps(summary, allow_nan=False, ensure_ascii=False)
 
 
 # Interpreting F1: the share of pairs above unrelated ones, or a note that unrelated pairs score
@@ -655,15 +665,17 @@ F1: it is that of roberta-large, whose unrelated pairs get 0.83."""
 def interpretation(
     scorer: "BERTScorer", means: Means, unrelated: "NDArray[np.float64] | None", lang: str | None
 ) -> list[str]:
-    """Return lines that put the F1 of one layer into perspective; none if there is nothing to
-    add.
+    """Return lines that put the F1 of one layer into perspective.
+
+    There are none if there is nothing to add.
     """
     if unrelated is not None:
         import numpy as np
 
         from bertscore_onnx.matching.rescaling import high_unrelated
 
-        middle, high = np.median(unrelated), high_unrelated(unrelated)
+        middle = np.median(unrelated)
+        high = high_unrelated(unrelated)
         [share] = means.above_unrelated() or [0.0]
         return [
             f"{share:.1%} of the pairs have an F1 above {high:.4f}, which 99 % of unrelated pairs "
@@ -676,23 +688,30 @@ def interpretation(
 
 def _advice(scorer: "BERTScorer", lang: str | None) -> list[str]:
     """Return how to rescale, if the model gives high scores to unrelated texts too."""
-    manifest, code = scorer.manifest, (lang or "").lower()
+    manifest = scorer.manifest
+    code = (lang or "").lower()
     means = {language: baselines[0].f1 for language, baselines in manifest.baselines.items()}
-    if not (max(means.values()) > HIGH_BASELINE if means else manifest.hidden_size >= LARGE_SIZE):
+    is_high = manifest.hidden_size >= LARGE_SIZE
+    if means:
+        is_high = max(means.values()) > HIGH_BASELINE
+    if not is_high:
         return []
     measure = (
         f"  bertscore-onnx baseline --model {shlex.quote(str(scorer.bundle.path))} --corpus FILE "
         "--into-bundle "
     )
     rescale = "  bertscore-onnx score ... --rescale-with-baseline --lang "
-    language = next((name for name in ((code,) if code else ("en", *means)) if name in means), None)
+    wanted = [code] if code else ["en", *means]
+    language = next((name for name in wanted if name in means), None)
     if language is None:
         note = "Large models give unrelated texts a high F1 too. First measure it, then rescale:"
         return [note, measure + (code or "CODE"), rescale + (code or "CODE")]
-    is_other = manifest.baseline_precision(language) != scorer.signature.precision
+    rescale += language
+    if manifest.baseline_precision(language) != scorer.signature.precision:
+        rescale += " --allow-fp32-baseline"
     return [
         f"This model gives unrelated texts a high F1 too: {means[language]:.2f} on average "
         f"({language}). Rescale, or measure what texts like yours get:",
-        rescale + language + (" --allow-fp32-baseline" if is_other else ""),
+        rescale,
         measure + language,
     ]
