@@ -10,7 +10,7 @@ import math
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from difflib import SequenceMatcher
 from functools import cache
 from importlib.resources import files
@@ -45,9 +45,10 @@ _LANGUAGE_CODE = re.compile("([a-z]{2,3})([-_][a-z0-9]{2,8})*")
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The mean scores of random sentence pairs for one model, layer and language, each below 1.
+    """The mean scores of random sentence pairs, each below 1.
 
-    bert-score's `journal/rescale_baseline.md` explains how scores are rescaled with them.
+    They are of one model, layer and language. bert-score's `journal/rescale_baseline.md` explains
+    how scores are rescaled with them.
     """
 
     precision: float
@@ -56,11 +57,10 @@ class Baseline:
 
 
 def read_baseline_file(path: str | PathLike[str], num_layers: int) -> Baseline:
-    """Return the baseline of one layer from a comma-separated file with the columns LAYER, P, R and
-    F.
+    """Return the baseline of one layer from a file.
 
-    Raises a BaselineError without a row for the layer, and an InputError for a file that cannot be
-    read.
+    The file is comma-separated, with the columns LAYER, P, R and F. Raises a BaselineError without
+    a row for the layer, and an InputError for a file that cannot be read.
     """
     try:
         text = read_named(path_text(path, "baseline_path"), _MAX_BASELINE_BYTES).decode()
@@ -74,9 +74,13 @@ def read_baseline_file(path: str | PathLike[str], num_layers: int) -> Baseline:
         raise InputError(
             f"The baseline file {path} is no CSV in UTF-8. `bertscore-onnx baseline` writes one."
         ) from error
+    layers_of_rows = []
+    table = {}
     try:
-        cells = ([number_text(row[column]) for column in _COLUMNS] for row in rows)
-        table = {int(layer): Baseline(*map(float, means)) for layer, *means in cells}
+        for row in rows:
+            layer, *means = [number_text(row[column]) for column in _COLUMNS]
+            layers_of_rows.append(int(layer))
+            table[int(layer)] = Baseline(*map(float, means))
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"The baseline file {path} begins with {shortened(text.partition(chr(10))[0])!r}; "
@@ -84,7 +88,6 @@ def read_baseline_file(path: str | PathLike[str], num_layers: int) -> Baseline:
             "`bertscore-onnx baseline` writes one."
         ) from error
     if len(table) < len(rows):
-        layers_of_rows = [int(row["LAYER"]) for row in rows]
         twice = next(layer for layer in layers_of_rows if layers_of_rows.count(layer) > 1)
         raise InputError(
             f"The baseline file {path} has {layers_of_rows.count(twice)} rows for layer {twice}; "
@@ -97,9 +100,7 @@ def read_baseline_file(path: str | PathLike[str], num_layers: int) -> Baseline:
             f"The baseline file {path} has no row for layer {num_layers}, {rows_of}."
         )
     baseline = table[num_layers]
-    if not all(
-        math.isfinite(b) and b < 1 for b in (baseline.precision, baseline.recall, baseline.f1)
-    ):
+    if not all(mean < 1 and math.isfinite(mean) for mean in astuple(baseline)):
         raise InputError(
             f"The baseline file {path} holds {baseline} for layer {num_layers}; each must be "
             "below 1."
@@ -124,16 +125,19 @@ class Architecture:
         return all(None in pair or pair[0] == pair[1] for pair in pairs)
 
     def __str__(self) -> str:
-        """Return the known facts for a message: `type bert, layers 12, hidden size 768, vocabulary
-        30522`.
+        """Return the known facts for a message.
+
+        For example `type bert, layers 12, hidden size 768, vocabulary 30522`.
         """
-        return ", ".join(
-            f"{name} {fact}" for name, fact in self._facts().items() if fact is not None
-        )
+        facts = [f"{name} {fact}" for name, fact in self._facts().items() if fact is not None]
+        return ", ".join(facts)
 
     def _facts(self) -> dict[str, str | int | None]:
+        family = None
+        if self.family not in (None, UNKNOWN_FAMILY):
+            family = common_family(self.family)
         return {
-            "type": None if self.family in (None, UNKNOWN_FAMILY) else common_family(self.family),
+            "type": family,
             "layers": self.model_layers,
             "hidden size": self.hidden_size,
             "vocabulary": self.vocab_size,
@@ -141,8 +145,9 @@ class Architecture:
 
 
 def common_family(name: str) -> str:
-    """Return one name for all families, and all values of `model_type`, of the same
-    architecture.
+    """Return one name for all families of the same architecture.
+
+    All values of `model_type` have it, too.
     """
     family: str = _document()["architectures"].get(name, name)
     return family
@@ -187,26 +192,25 @@ class CatalogueEntry:
 
 @cache
 def entries() -> Mapping[str, CatalogueEntry]:
-    """Return every known model by name, read-only: bert-score's `model2layers` in its order, then
-    others.
+    """Return every known model by name, read-only.
+
+    bert-score's `model2layers` come in its order, then others.
     """
-    return MappingProxyType(
-        {
-            name: CatalogueEntry(
-                name,
-                fact["family"],
-                fact["layer"],
-                Architecture(
-                    fact["family"], fact.get("layers"), fact.get("hidden"), fact.get("vocabulary")
-                ),
-                fact.get("max_length"),
-                fact["size"],
-                fact.get("tokenizer", "slow"),
-                fact.get("source", BERT_SCORE),
-            )
-            for name, fact in _document()["models"].items()
-        }
-    )
+    known = {}
+    for name, fact in _document()["models"].items():
+        known[name] = CatalogueEntry(
+            name,
+            fact["family"],
+            fact["layer"],
+            Architecture(
+                fact["family"], fact.get("layers"), fact.get("hidden"), fact.get("vocabulary")
+            ),
+            fact.get("max_length"),
+            fact["size"],
+            fact.get("tokenizer", "slow"),
+            fact.get("source", BERT_SCORE),
+        )
+    return MappingProxyType(known)
 
 
 def find(name: str) -> CatalogueEntry | None:
@@ -238,23 +242,24 @@ def lower_code(language: str) -> str:
 
 
 def default_model(language: str) -> str:
-    """Return the default model of a language, as bert-score's `lang2model` (`utils.py`) does.
+    """Return the default model of a language.
 
-    Takes a code such as `en`, in any case; the catalogue's other codes get the multilingual model,
-    and whatever is none an InputError.
+    It is that of bert-score's `lang2model` (`utils.py`). Takes a code such as `en`, in any case;
+    the catalogue's other codes get the multilingual model, and whatever is none an InputError.
     """
     languages = _document()["languages"]
-    code, named = lower_code(language), languages["named"]
+    code = lower_code(language)
+    named = languages["named"]
     parts = _LANGUAGE_CODE.fullmatch(code)
-    is_code = (
-        parts is not None
-        and parts[1] in f"{languages['two_letters']} {languages['three_letters']}".split()
-    )
+    codes = f"{languages['two_letters']} {languages['three_letters']}".split()
+    is_code = parts is not None and parts[1] in codes
     if code not in named and not is_code:
+        expected = "a language code"
         alias, _, country = locale.normalize(code).partition("_")
+        if country:  # it knows the name of a language, such as german
+            expected += f", {alias!r} for this one"
         raise InputError(
-            f"lang is {language!r}; expected a language "
-            f"code{country and f', {alias!r} for this one'}. {', '.join(sorted(named))} have a "
+            f"lang is {language!r}; expected {expected}. {', '.join(sorted(named))} have a "
             f"model of their own, all others get {languages['default']}; 'und' is a language "
             "without a code of two letters."
         )
@@ -267,10 +272,9 @@ def models_of_languages() -> Mapping[str, str]:
 
 
 def nearest_names(name: str, candidates: Iterable[str]) -> list[str]:
-    """Return up to three names similar to an unknown one, for an error message; the best first,
-    case ignored.
+    """Return up to three names similar to an unknown one, for an error message.
 
-    Names that contain the unknown one always qualify.
+    The best is first, and case is ignored. Names that contain the unknown one always qualify.
     """
     # SequenceMatcher indexes seq2 once and keeps it; autojunk would skip letters of a long name.
     matcher = SequenceMatcher(b=name.lower(), autojunk=False)
@@ -293,11 +297,10 @@ def baseline_languages(name: str) -> list[str]:
 
 
 def baselines(name: str, num_layers: int) -> dict[str, Baseline]:
-    """Return language to baseline for one layer of a model, from bert-score's `rescale_baseline`
-    folder.
+    """Return language to baseline for one layer of a model.
 
-    Languages without a row for the layer are absent, so the result is empty for an unknown model or
-    layer.
+    They are from bert-score's `rescale_baseline` folder. Languages without a row for the layer are
+    absent, so the result is empty for an unknown model or layer.
     """
     of_layer = {}
     for language, file in sorted(_baseline_files(name).items()):
@@ -312,8 +315,9 @@ def baselines(name: str, num_layers: int) -> dict[str, Baseline]:
 
 @cache
 def largest_differences() -> Mapping[str, float]:
-    """Return by family the largest difference of scores from the original's, on tiny random
-    models.
+    """Return by family the largest difference of scores from the original's.
+
+    It is measured on tiny random models.
     """
     with _folder().joinpath("parity.csv").open(encoding="utf-8") as lines:
         largest = {row["family"]: float(row["largest_difference"]) for row in csv.DictReader(lines)}
@@ -330,13 +334,15 @@ def _folder() -> Traversable:
 
 
 def _baseline_files(name: str) -> dict[str, Traversable]:
-    """Return language to baseline file, for names of the catalogue only: others could be any
-    path.
+    """Return language to baseline file, for names of the catalogue only.
+
+    Others could be any path.
     """
     if name not in entries():
         return {}
-    candidates = {
-        folder.name: folder.joinpath(f"{name}.csv")
-        for folder in _folder().joinpath("baselines").iterdir()
-    }
-    return {language: file for language, file in candidates.items() if file.is_file()}
+    of_languages = {}
+    for folder in _folder().joinpath("baselines").iterdir():
+        file = folder.joinpath(f"{name}.csv")
+        if file.is_file():
+            of_languages[folder.name] = file
+    return of_languages
