@@ -51,24 +51,26 @@ MOST_LISTED = 12
 
 
 def one_line(message: object) -> str:
-    """Return a message as one line of limited length without control characters, which files may
-    put into it.
+    """Return a message as one line of limited length.
+
+    Control characters, which files may put into it, are escaped.
     """
     line = shortened(" ".join(str(message).splitlines()), MAX_MESSAGE)
-    return "".join(
-        character if character.isprintable() else ascii(character)[1:-1] for character in line
-    )
+    characters = []
+    for character in line:
+        characters.append(character if character.isprintable() else ascii(character)[1:-1])
+    return "".join(characters)
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Return whether a signal handler raised an error, as for a time limit, and not the library
-    that was running.
+    """Return whether a signal handler raised an error, as for a time limit.
+
+    Otherwise the library that was running raised it.
     """
     import signal  # costs start-up time, as `traceback` does
 
-    codes = {
-        getattr(signal.getsignal(number), "__code__", None) for number in signal.valid_signals()
-    } - {None}
+    handlers = map(signal.getsignal, signal.valid_signals())
+    codes = {getattr(handler, "__code__", None) for handler in handlers} - {None}
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_frame.f_code not in codes:
         traceback = traceback.tb_next
@@ -87,13 +89,15 @@ _BOUNDS = {">=": "at least", "<=": "at most", ">": "above", "<": "below"}
 
 
 def json_fault(error: Exception, root: str = "it") -> str:
-    """Return what msgspec found wrong in a JSON value, which is called `root`, in words of this
-    library.
+    """Return what msgspec found wrong in a JSON value, in words of this library.
+
+    The value is called `root`.
     """
 
     def kinds(types: str) -> str:
         return " or ".join(_JSON_TYPES.get(name, name) for name in types.split(" | "))
 
+    # msgspec has no fields for these facts, but a fixed text for each fault.
     message, _, path = one_line(error).partition(" - at `$")
     name = path.rstrip("`").removeprefix(".")
     where = f"`{name}`" if name else root
@@ -121,8 +125,9 @@ def json_fault(error: Exception, root: str = "it") -> str:
 
 
 def shortened(text: str, most: int = 40) -> str:
-    """Return a text from a file as it is shown in a message, where it has a limited number of
-    characters.
+    """Return a text from a file as it is shown in a message.
+
+    It has a limited number of characters there.
     """
     return text if len(text) <= most else text[: most - 3] + "..."
 
@@ -134,32 +139,35 @@ def either(names: Iterable[str]) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names from files or answers as they are listed in a message: a limited number, each of
-    limited length.
+    """Return names from files or answers as they are listed in a message.
+
+    It is a limited number, each of limited length.
     """
-    more = f" and {len(names) - MOST_LISTED:,} more" if len(names) > MOST_LISTED else ""
-    return (
-        ", ".join(shortened(name, 100) for name in names[:MOST_LISTED]) + more if names else "none"
-    )
+    if not names:
+        return "none"
+    names_in_list = ", ".join(shortened(name, 100) for name in names[:MOST_LISTED])
+    if len(names) > MOST_LISTED:
+        return f"{names_in_list} and {len(names) - MOST_LISTED:,} more"
+    return names_in_list
 
 
 def meant(name: str, names: Iterable[str]) -> str:
-    """Return a question for the name that is most like an unknown one, after a space; empty if none
-    is like it.
+    """Return a question for the name that is most like an unknown one.
 
-    Such a name has most of the letters in the same order, or begins with the unknown one, or the
-    reverse.
+    It begins with a space, and is empty if no name is like the unknown one. Such a name has most of
+    the letters in the same order, or begins with the unknown one, or the reverse.
     """
     by_case = {existing.lower(): existing for existing in names}
     wanted = name.lower()
-    begun = [
-        existing
-        for existing in by_case
-        if len(min(wanted, existing, key=len)) > 2
-        and (wanted.startswith(existing) or existing.startswith(wanted))
-    ]
-    near = get_close_matches(wanted, [*by_case], n=1, cutoff=0.65) or begun[:1]
-    return f" Did you mean {shortened(by_case[near[0]], 100)!r}?" if near else ""
+    near = get_close_matches(wanted, list(by_case), n=1, cutoff=0.65)
+    if not near:
+        for existing in by_case:
+            shorter, longer = sorted((wanted, existing), key=len)
+            if len(shorter) > 2 and longer.startswith(shorter):
+                near.append(existing)
+    if not near:
+        return ""
+    return f" Did you mean {shortened(by_case[near[0]], 100)!r}?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +215,10 @@ class BertScoreOnnxError(Exception):
     """Base of all errors that the library raises on purpose."""
 
     def __init__(self, *parts: object, **fields: Any) -> None:
-        """Join the parts of a message: texts, and the arguments and steps that it names."""
+        """Join the parts of a message.
+
+        They are texts, and the arguments and steps that it names.
+        """
         super().__init__("".join(map(str, parts)), **fields)
         self.parts = parts
 
@@ -241,7 +252,7 @@ class BundleError(BertScoreOnnxError, ValueError):
 
 
 class BundleNotFoundError(BundleError, FileNotFoundError):
-    """There is no bundle at the expected place, or one of its files is missing."""
+    """There is no bundle at the expected place, or it lacks a file."""
 
 
 class ManifestError(BundleError):
@@ -261,11 +272,14 @@ class DigestError(BundleError):
 
 
 class TokenizerError(BundleError):
-    """The tokenizer's file of the bundle cannot be loaded, or a text exceeds its budget."""
+    """The tokenizer's file cannot be loaded, or a text exceeds its budget."""
 
 
 class GraphError(BundleError):
-    """The graph cannot be loaded, or its inputs or output do not match the manifest."""
+    """The graph cannot be loaded, or does not match the manifest.
+
+    Its inputs or its output are others than those there.
+    """
 
 
 class GoldenScoreError(BundleError):
@@ -273,8 +287,9 @@ class GoldenScoreError(BundleError):
 
 
 class HubError(BertScoreOnnxError, OSError):
-    """A bundle cannot be pulled or pushed: it is refused, does not fit on the disk, or would
-    replace something.
+    """A bundle cannot be pulled or pushed.
+
+    It is refused, does not fit on the disk, or would replace something.
     """
 
 
@@ -303,8 +318,9 @@ class OutOfMemoryError(EncodingError, MemoryError):
 
 
 class ClosedError(BertScoreOnnxError, RuntimeError):
-    """The scorer or the batcher was used after it was closed, or was closed before the result was
-    ready.
+    """The scorer or the batcher was closed.
+
+    It was used after that, or was closed before the result was ready.
     """
 
 
@@ -330,7 +346,10 @@ class WorkerError(BertScoreOnnxError, RuntimeError):
 
 
 class ForkError(BertScoreOnnxError, RuntimeError):
-    """A batcher was used in a process forked from its own, where its threads do not exist."""
+    """A batcher was used in a process forked from its own.
+
+    Its threads do not exist there.
+    """
 
 
 class ExportError(BertScoreOnnxError, RuntimeError):
@@ -350,7 +369,10 @@ class VerificationError(ExportError):
 
 @contextmanager
 def needs_extra(extra: str, purpose: str) -> Iterator[None]:
-    """Raise a MissingExtraError with the command to install, if an import in the block fails."""
+    """Raise a MissingExtraError if an import in the block fails.
+
+    It has the command to install.
+    """
     try:
         yield
     except MissingExtraError:
@@ -369,8 +391,9 @@ def needs_extra(extra: str, purpose: str) -> Iterator[None]:
 
 @contextmanager
 def needs_package(package: str, message: str) -> Iterator[None]:
-    """Raise a MissingExtraError with a message, if a package that is in no extra cannot be imported
-    in the block.
+    """Raise a MissingExtraError with a message, if an import in the block fails.
+
+    The package is one that is in no extra.
     """
     try:
         yield
@@ -381,25 +404,27 @@ def needs_package(package: str, message: str) -> Iterator[None]:
 
 
 def install_command(*extras: str) -> str:
-    """Return the command that installs the packages of extras, wherever this package itself came
-    from.
+    """Return the command that installs the packages of extras.
+
+    It works wherever this package itself came from.
     """
     try:
-        lines = [line.replace('"', "'").partition(";") for line in requires("bertscore-onnx") or ()]
+        requirements = requires("bertscore-onnx") or []
     except PackageNotFoundError:  # it runs from its source folder
-        lines = [(f".[{extra}]", ";", f"extra == '{extra}'") for extra in extras]
-    packages = [
-        requirement.strip()
-        for extra in extras
-        for requirement, _, marker in lines
-        if marker.strip() == f"extra == '{extra}'"
-    ]
+        requirements = [f".[{extra}]; extra == '{extra}'" for extra in extras]
+    packages = []
+    for extra in extras:
+        for line in requirements:
+            requirement, _, marker = line.replace('"', "'").partition(";")
+            if marker.strip() == f"extra == '{extra}'":
+                packages.append(requirement.strip())
     return f"`pip install {shlex.join(packages)}`"
 
 
 def check_installed(packages: Iterable[str], extra: str, purpose: str) -> None:
-    """Import packages that are needed later, so that a missing one is reported before any work is
-    done.
+    """Import packages that are needed later.
+
+    So a missing one is reported before any work is done.
     """
     with needs_extra(extra, purpose):
         for package in packages:
