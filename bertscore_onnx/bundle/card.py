@@ -1,5 +1,6 @@
-"""The model card of bundles, `README.md`: the facts of their manifests for readers and for the
-hub.
+"""The model card of bundles, `README.md`.
+
+It has the facts of their manifests for readers and for the hub.
 """
 
 import json
@@ -22,7 +23,8 @@ _MODEL_ON_HUB = re.compile(r"([\w.-]+/)?[\w.-]+", re.ASCII)
 
 _CITATION = """@inproceedings{zhang2020bertscore,
   title     = {{BERTScore}: Evaluating Text Generation with {BERT}},
-  author    = {Tianyi Zhang and Varsha Kishore and Felix Wu and Kilian Q. Weinberger and Yoav Artzi},
+  author    = {Tianyi Zhang and Varsha Kishore and Felix Wu and Kilian Q. Weinberger and \
+Yoav Artzi},
   booktitle = {International Conference on Learning Representations},
   year      = {2020},
   url       = {https://openreview.net/forum?id=SkeHuCVFDr}
@@ -32,10 +34,10 @@ _CITATION = """@inproceedings{zhang2020bertscore,
 def model_card(
     bundles: Mapping[str, Manifest], license_fields: Mapping[str, str] | None = None
 ) -> str:
-    """Return the card of the bundles in a folder or repository, given by the names to load them by;
-    at least one.
+    """Return the card of the bundles in a folder or repository.
 
-    `license_fields` are from the base model's card, as `read_license` returns them.
+    They are given by the names to load them by, at least one. `license_fields` are from the base
+    model's card, as `read_license` returns them.
     """
     name, first = next(iter(bundles.items()))
     lines = [
@@ -84,7 +86,7 @@ def read_license(card: Path) -> dict[str, str]:
         return {}
     if "license" not in metadata:
         return {}
-    return {field: value for field in _LICENSE if isinstance(value := metadata.get(field), str)}
+    return {field: metadata[field] for field in _LICENSE if isinstance(metadata.get(field), str)}
 
 
 def _front_matter(manifest: Manifest, license_fields: Mapping[str, str]) -> Iterator[str]:
@@ -101,24 +103,26 @@ def _front_matter(manifest: Manifest, license_fields: Mapping[str, str]) -> Iter
 
 def _rows(manifest: Manifest) -> Iterator[tuple[str, str]]:
     """Yield the facts of a manifest, as names and values of a table."""
-    yield (
-        "base model",
-        _code(manifest.model_id) + (f" at {_code(manifest.revision)}" if manifest.revision else ""),
-    )
+    base_model = _code(manifest.model_id)
+    if manifest.revision:
+        base_model += f" at {_code(manifest.revision)}"
+    yield "base model", base_model
     yield "layer", _layer(manifest)
     yield "precision", manifest.precision
-    yield (
-        f"largest difference from {'PyTorch' if manifest.is_compared else 'the published graph'}",
-        f"{manifest.golden_difference:.1e}, over P, R and F of {len(manifest.golden)} pairs, "
-        f"measured at the export{'' if manifest.is_compared else '; not compared with PyTorch'}",
-    )
+    original = "PyTorch"  # which gave the golden scores
+    measured = f"over P, R and F of {len(manifest.golden)} pairs, measured at the export"
+    if not manifest.is_compared:
+        original = "the published graph"
+        measured += "; not compared with PyTorch"
+    yield f"largest difference from {original}", f"{manifest.golden_difference:.1e}, {measured}"
     yield (
         "tokenizer",
         f"the ids of the {manifest.tokenizer_mode} tokenizer of transformers; "
         f"{manifest.tokenizer_differences} of the edge-case texts tried at the export get other "
         "ids",
     )
-    if (slow := manifest.slow_differences) is not msgspec.UNSET:
+    slow = manifest.slow_differences
+    if slow is not msgspec.UNSET:
         yield (
             "slow tokenizer",
             f"gives {slow.num_different} of {slow.num_texts} texts tried at the export other ids",
@@ -134,10 +138,8 @@ def _rows(manifest: Manifest) -> Iterator[tuple[str, str]]:
     yield "bundle", f"sha256 {_code(manifest.digest)}, format version {manifest.format_version}"
     for name, digest in manifest.files.items():
         yield _code(name), f"sha256 {_code(digest)}"
-    yield (
-        "exported with",
-        ", ".join(f"{package} {version}" for package, version in manifest.exported_with.items()),
-    )
+    packages = [f"{package} {version}" for package, version in manifest.exported_with.items()]
+    yield "exported with", ", ".join(packages)
 
 
 def _scoring_graph(manifest: Manifest) -> str:
@@ -179,18 +181,17 @@ def _layer(manifest: Manifest) -> str:
 
 
 def _signature(manifest: Manifest) -> Signature:
-    """Return the signature of a scorer made with the bundle and no other argument."""
+    """Return the signature of a scorer made with the bundle alone."""
     spec = manifest.tokenizer_spec
-    sentencepiece = spec is not None and spec.sentencepiece is not None
-    version = manifest.exported_with.get("sentencepiece")
+    tokenizer: str = manifest.tokenizer_mode
+    if spec is not None and spec.sentencepiece is not None:
+        tokenizer += f"+sentencepiece-{manifest.exported_with.get('sentencepiece')}"
     return Signature(
         model=manifest.model_id,
         layer="all" if manifest.all_layers else manifest.num_layers,
         idf="no",
         rescale="no",
-        tokenizer=f"{manifest.tokenizer_mode}+sentencepiece-{version}"
-        if sentencepiece
-        else manifest.tokenizer_mode,
+        tokenizer=tokenizer,
         long_text="truncate",
         max_length=None,
         precision=manifest.precision,
