@@ -1,5 +1,6 @@
-"""The options that commands share, each declared once, and the decorator that adds them to a
-command.
+"""The options that commands share.
+
+Each is declared once; `shared_options` is the decorator that adds them to a command.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 
 
 def complete_model(incomplete: str) -> list[str]:
-    """Return the models whose names begin like this: installed bundles first, then the
-    catalogue.
+    """Return the models whose names begin like this.
+
+    Installed bundles come first, then the catalogue.
     """
     from bertscore_onnx.bundle import catalogue
     from bertscore_onnx.bundle.resolver import installed_models
@@ -49,7 +51,10 @@ def _option(
     short: str = "",
     **more: Any,
 ) -> Parameter:
-    """Return an option; its long name is the parameter's, and a flag's default is False."""
+    """Return an option.
+
+    Its long name is the parameter's, and a flag's default is False.
+    """
     names = [short, option_name(name)] if short else [option_name(name)]
     option = typer.Option(*names, help=text, rich_help_panel=panel, **more)
     default = False if kind is bool else default
@@ -62,8 +67,9 @@ _NUMBER: dict[str, Any] = {"metavar": "N", "min": 1}
 
 
 def parse_matching(spec: str) -> "Matching":
-    """Return the matching that a spec describes, with the words or sentences of the files that it
-    names.
+    """Return the matching that a spec describes.
+
+    It has the words or sentences of the files that the spec names.
     """
     from bertscore_onnx.matching.variants import Matching
 
@@ -159,7 +165,10 @@ TOKENIZER_SETTINGS = (
 
 
 def check_model(model_type: object, lang: str | None) -> None:
-    """Raise typer.BadParameter unless one of them, or the environment, selects a model."""
+    """Raise typer.BadParameter unless a model is chosen.
+
+    It is chosen by its name, by a language, or by the environment.
+    """
     if not (model_type or lang or default_model()):
         raise typer.BadParameter(
             "name a model, or a language to use its default model, for example --lang en; or set "
@@ -169,7 +178,10 @@ def check_model(model_type: object, lang: str | None) -> None:
 
 
 def chosen_model(model: str | None) -> str:
-    """Return a model, or else the environment's; raise typer.BadParameter if there is none."""
+    """Return a model, or else the environment's.
+
+    typer.BadParameter is raised if there is none.
+    """
     chosen = model or default_model()
     if chosen is None:
         raise typer.BadParameter(
@@ -181,8 +193,9 @@ def chosen_model(model: str | None) -> str:
 
 
 def check_effects(*options: tuple[str, bool, str]) -> None:
-    """Raise typer.BadParameter for the first option, of (name, whether it has no effect, reason),
-    without effect.
+    """Raise typer.BadParameter for the first option without effect.
+
+    Each is (name, whether it has no effect, reason).
     """
     for option, is_idle, reason in options:
         if is_idle:
@@ -197,7 +210,10 @@ def matching_of(settings: "ScorerSettings") -> "Matching":
 
 
 def check_contexts(settings: "ScorerSettings", remedy: str) -> None:
-    """Raise typer.BadParameter if contexts have a part in the matching, and there are none."""
+    """Raise typer.BadParameter if the matching needs contexts.
+
+    It is called where there are none.
+    """
     if matching_of(settings).context == "weightless":
         raise typer.BadParameter(
             f"doc-bert-score without contexts is bertscore; {remedy}.", param_hint="--matching"
@@ -222,11 +238,11 @@ TextOrJson = Annotated[
 def shared_options(
     *names: str, without: Sequence[str] = (), needs_model: bool = True
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add the options of these settings, or of all, to a command, which receives them as one
-    mapping, `settings`.
+    """Add the options of these settings, or of all, to a command.
 
-    A parameter `quiet` adds --quiet. A parameter whose type is a dataclass adds the options that
-    its fields declare. The common checks are made before the command runs.
+    The command receives them as one mapping, `settings`. A parameter `quiet` adds --quiet. A
+    parameter whose type is a dataclass adds the options that its fields declare. The common checks
+    are made before the command runs.
     """
     chosen = tuple(name for name in names or SETTINGS if name not in without)
 
@@ -237,24 +253,25 @@ def shared_options(
             _check_shared(values, chosen, needs_model=needs_model and "model_type" in chosen)
             if values.get("quiet"):
                 silence_warnings()
-            settings = values["settings"] = {
-                name: values[name] for name in chosen if name != "idf_counts"
-            }
+            settings = {name: values[name] for name in chosen if name != "idf_counts"}
             if "use_fast_tokenizer" in settings:
+                # Without the flag a bundle's own tokenizer is used, of either kind.
                 settings["use_fast_tokenizer"] = settings["use_fast_tokenizer"] or None
             if values.get("idf_counts") is not None:
                 from bertscore_onnx.matching.document_counts import DocumentCounts
 
                 settings["idf"] = DocumentCounts.load(values["idf_counts"])
+            values["settings"] = settings
             command(**{parameter.name: _value(parameter, values) for parameter in parameters})
 
-        options = {
-            option.name: option
-            for parameter in parameters
-            for option in _options(parameter, chosen)
-        }
-        run.__name__, run.__doc__ = command.__name__, command.__doc__
-        run.__signature__ = Signature([*options.values()])  # type: ignore[attr-defined]  # what Typer reads
+        options = {}
+        for parameter in parameters:
+            for option in _options(parameter, chosen):
+                options[option.name] = option
+        run.__name__ = command.__name__
+        run.__doc__ = command.__doc__
+        # what Typer reads
+        run.__signature__ = Signature(list(options.values()))  # type: ignore[attr-defined]
         return run
 
     return decorate
@@ -269,15 +286,17 @@ def _options(parameter: Parameter, chosen: Sequence[str]) -> list[Parameter]:
     if parameter.name in chosen:  # one of the settings, which the command also gets as it was given
         return []
     if is_dataclass(parameter.annotation):
-        return [option for field in _fields(parameter) for option in _options(field, chosen)]
+        options = []
+        for field in _fields(parameter):
+            options += _options(field, chosen)
+        return options
     return [parameter.replace(kind=Parameter.KEYWORD_ONLY)]
 
 
 def _value(parameter: Parameter, values: Mapping[str, Any]) -> Any:
     if is_dataclass(parameter.annotation):
-        return parameter.annotation(
-            **{field.name: _value(field, values) for field in _fields(parameter)}
-        )  # type: ignore[operator]
+        fields = {field.name: _value(field, values) for field in _fields(parameter)}
+        return parameter.annotation(**fields)  # type: ignore[operator]
     return values[parameter.name]
 
 
@@ -289,16 +308,13 @@ def _check_shared(values: Mapping[str, Any], chosen: Sequence[str], *, needs_mod
     if needs_model:
         check_model(values["model_type"], values.get("lang"))
     given = {name for name in chosen if values.get(name) not in (None, SHARED[name].default)}
-    unscaled = "rescale_with_baseline" in chosen and "rescale_with_baseline" not in given
+    unscaled = set()
+    if "rescale_with_baseline" in chosen and "rescale_with_baseline" not in given:
+        unscaled = given
+    reason = "without --rescale-with-baseline; add it"
     check_effects(
         ("--num-layers", {"num_layers", "all_layers"} <= given, "with --all-layers; leave out one"),
         ("--idf", {"idf", "idf_counts"} <= given, "with --idf-counts; leave out one"),
-        *(
-            (
-                option_name(name),
-                unscaled and name in given,
-                "without --rescale-with-baseline; add it",
-            )
-            for name in ("baseline_path", "allow_fp32_baseline")
-        ),
+        ("--baseline-path", "baseline_path" in unscaled, reason),
+        ("--allow-fp32-baseline", "allow_fp32_baseline" in unscaled, reason),
     )
