@@ -1,5 +1,6 @@
-"""Pushes bundles to the hub: one repository for each model, and in it one folder for each
-variant.
+"""Pushes bundles to the hub.
+
+There is one repository for each model, and in it one folder for each variant.
 """
 
 import logging
@@ -50,12 +51,14 @@ def push(
             "branch."
         )
     opened = open_bundle(bundle, verify=True)
-    variant, name = opened.manifest.variant.folder_name, str(source)
+    variant = opened.manifest.variant.folder_name
+    name = str(source)
     with hub_errors(name):
         load_client().HfApi(token=token).create_repo(
             source.repo, private=private or None, exist_ok=True
         )
     repository = Repository(source, token)
+    # A repository that exists keeps its visibility, whatever is requested above.
     if private and not repository.is_private:
         raise HubError(
             f"{name} is public, and a push does not change that. Leave out ",
@@ -73,18 +76,19 @@ def push(
 
 
 def _operations(repository: Repository, bundle: Bundle, card: str | None) -> list[Any]:
-    """Return the operations of the commit: add the bundle and the card, delete other files in the
-    variant's folder.
+    """Return the operations of the commit.
+
+    They add the bundle and the card, and delete other files in the variant's folder.
     """
-    client, variant = load_client(), bundle.manifest.variant.folder_name
-    files = {f"{variant}/{name}": bundle.path / name for name in [MANIFEST, *bundle.manifest.files]}
-    stale = [
-        path for path in repository.files if path.startswith(f"{variant}/") and path not in files
-    ]
-    operations = [
-        client.CommitOperationAdd(path, str(file.resolve())) for path, file in files.items()
-    ]
-    operations += [client.CommitOperationDelete(path) for path in stale]
+    client = load_client()
+    variant = bundle.manifest.variant.folder_name
+    added = {f"{variant}/{name}": bundle.path / name for name in [MANIFEST, *bundle.manifest.files]}
+    operations = []
+    for path, file in added.items():
+        operations.append(client.CommitOperationAdd(path, str(file.resolve())))
+    for path in repository.files:
+        if path.startswith(f"{variant}/") and path not in added:
+            operations.append(client.CommitOperationDelete(path))
     if card is not None:
         operations.append(client.CommitOperationAdd(CARD, card.encode()))
     return operations
@@ -95,10 +99,8 @@ def _card(repository: Repository, name: str, bundle: Bundle, temporary: Path) ->
 
     None if the present one was written by somebody else.
     """
-    repository.download(
-        [path for path in repository.files if path == CARD or Path(path).name == MANIFEST],
-        temporary,
-    )
+    files = [path for path in repository.files if path == CARD or Path(path).name == MANIFEST]
+    repository.download(files, temporary)
     present = temporary / CARD
     if present.exists() and CARD_MARK not in present.read_text(encoding="utf-8", errors="replace"):
         _log.warning("%s keeps the model card that it has, since somebody else wrote it.", name)
@@ -110,6 +112,8 @@ def _card(repository: Repository, name: str, bundle: Bundle, temporary: Path) ->
         except BundleError as error:
             _log.warning("The model card leaves out the bundle of %s/%s: %s", name, folder, error)
     manifests[bundle.manifest.variant.folder_name] = bundle.manifest
-    names = {folder: f"{name}/{folder}" if folder else name for folder in sorted(manifests)}
+    by_name = {}
+    for folder, manifest in sorted(manifests.items()):
+        by_name[f"{name}/{folder}" if folder else name] = manifest
     license_fields = read_license(bundle.path / CARD) or read_license(present)
-    return model_card({names[folder]: manifests[folder] for folder in names}, license_fields)
+    return model_card(by_name, license_fields)
