@@ -1,5 +1,6 @@
-"""Baselines: the mean scores of random pairs at each layer, measured on a corpus, and written into
-a bundle.
+"""Baselines: the mean scores of random pairs at each layer.
+
+`compute_baseline` measures them on a corpus, and `write_baseline` writes them into a bundle.
 """
 
 import json
@@ -73,16 +74,15 @@ class MeasuredBaseline:
         return max(max(astuple(layer.standard_error)) for layer in self.layers)
 
     def to_csv(self) -> str:
-        """Return the means as the baseline file that bert-score and `baseline_path` read:
-        LAYER,P,R,F.
+        """Return the means as a baseline file, LAYER,P,R,F.
+
+        bert-score and `baseline_path` read it.
         """
-        rows = (
-            (layer.layer, layer.mean.precision, layer.mean.recall, layer.mean.f1)
-            for layer in self.layers
-        )
-        return "LAYER,P,R,F\n" + "".join(
-            f"{layer},{p:.8f},{r:.8f},{f:.8f}\n" for layer, p, r, f in rows
-        )
+        lines = ["LAYER,P,R,F\n"]
+        for layer in self.layers:
+            mean = layer.mean
+            lines.append(f"{layer.layer},{mean.precision:.8f},{mean.recall:.8f},{mean.f1:.8f}\n")
+        return "".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `to_json` writes."""
@@ -114,13 +114,15 @@ _INSTEAD = ("Write the baseline to a file instead, which ", Argument("baseline_p
 
 
 def check_bundle(path: str | PathLike[str], language: str) -> None:
-    """Raise InputError or BundleError if a baseline cannot be written into a bundle under a
-    language.
+    """Raise an error if a baseline cannot be written into a bundle.
+
+    It is an InputError for the language, or else a BundleError.
     """
     catalogue.default_model(language)
     folder = Path(path)
     read_manifest(folder)
-    if names := read_names(folder):
+    names = read_names(folder)
+    if names:
         raise BundleError(
             f"The bundle {folder} was pulled from {names[0]}, and stays as it is there. ", *_INSTEAD
         )
@@ -141,12 +143,11 @@ def check_bundle(path: str | PathLike[str], language: str) -> None:
 def write_baseline(
     path: str | PathLike[str], baseline: MeasuredBaseline, language: str
 ) -> Manifest:
-    """Write a baseline into a bundle's manifest under a language, and return the manifest, whose
-    digest is new.
+    """Write a baseline into a bundle's manifest under a language.
 
-    A baseline of that language is replaced; other languages keep theirs. Scorers that have opened
-    the bundle do not change. The manifest is replaced atomically, and a model card that the export
-    wrote is updated.
+    Return the manifest, whose digest is new. A baseline of that language is replaced; other
+    languages keep theirs. Scorers that have opened the bundle do not change. The manifest is
+    replaced atomically, and a model card that the export wrote is updated.
 
     Args:
         path: the bundle's folder.
@@ -159,16 +160,19 @@ def write_baseline(
         BundleError: the bundle was pulled, is part of a cache, or cannot be written.
     """
     check_bundle(path, language)
-    folder, code = Path(path), language.lower()
+    folder = Path(path)
+    code = language.lower()
     manifest = read_manifest(folder)
     if "|matching:" in baseline.signature:
         raise InputError(
             "The baselines of bundles are for the default matching, unlike this one. ", *_INSTEAD
         )
-    if [layer.layer for layer in baseline.layers] != [*manifest.layers]:
+    measured = [layer.layer for layer in baseline.layers]
+    expected = list(manifest.layers)
+    if measured != expected:
         raise InputError(
-            f"The baseline is one of layers {[layer.layer for layer in baseline.layers]}, and the "
-            f"bundle {folder} has {[*manifest.layers]}. Measure it with this bundle."
+            f"The baseline is one of layers {measured}, and the bundle {folder} has {expected}. "
+            "Measure it with this bundle."
         )
     unrelated = UnrelatedScores(
         baseline.num_pairs,
@@ -183,9 +187,9 @@ def write_baseline(
     try:
         sealed = write_manifest(folder, changed)
         card = folder / CARD
-        if card.is_file() and CARD_MARK in (
-            text := card.read_text(encoding="utf-8", errors="replace")
-        ):
+        text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
+        # without the mark somebody else wrote the card
+        if CARD_MARK in text:
             replace_whole(card, updated_card(text, manifest, sealed).encode())
     except OSError as error:
         raise BundleError(
@@ -211,11 +215,11 @@ MAX_SEED = 2**32 - 1
 
 
 def short_texts(lines: Iterable[str], max_words: int = MAX_WORDS) -> list[str]:
-    """Return the texts to draw from: the stripped lines of fewer words than `max_words`, from the
-    first million.
+    """Return the texts to draw from.
 
-    Words are the strings between single spaces. Blank lines, which bert-score keeps, are left out:
-    as texts they score 0 with anything. InputError is raised if `max_words` is below 2.
+    These are the stripped lines of fewer words than `max_words`, from the first million. Words are
+    the strings between single spaces. Blank lines, which bert-score keeps, are left out: as texts
+    they score 0 with anything. InputError is raised if `max_words` is below 2.
     """
     if max_words < 2:
         raise InputError(
@@ -251,10 +255,10 @@ def draw_pairs(texts: list[str], num_pairs: int | None, seed: int) -> list[tuple
     # the one behind numpy.random.seed, whose draws never change
     generator = np.random.RandomState(seed)
     candidates, references = generator.choice(len(texts), size=(2, half), replace=False)[:, :wanted]
-    return [
-        (texts[candidate], texts[reference])
-        for candidate, reference in zip(candidates, references, strict=True)
-    ]
+    pairs = []
+    for candidate, reference in zip(candidates, references, strict=True):
+        pairs.append((texts[candidate], texts[reference]))
+    return pairs
 
 
 # Measuring a baseline: the mean scores of random pairs, bert-score's `journal/rescale_baseline.md`.
@@ -314,37 +318,40 @@ def compute_baseline(
     with closing(scorer.stream(pairs, verbose=verbose)) as stream:
         for score in stream:
             scores.add(np.reshape(np.array(score), (3, -1)))
-            if (
-                scores.number % PAIRS_BETWEEN_CHECKS == 0
-                and scores.standard_errors().max() < tolerance
-            ):
+            is_checked = scores.number % PAIRS_BETWEEN_CHECKS == 0
+            if is_checked and scores.standard_errors().max() < tolerance:
                 break
-    means, errors, quantiles = scores.means(), scores.standard_errors(), scores.f1_quantiles()
+    means = scores.means()
+    errors = scores.standard_errors()
     if means.max() > 1 - 1e-6:  # rounding may leave equal texts just below 1
         raise InputError(
             "All pairs score 1: the texts are all alike. Give a corpus of different texts."
         )
-    layers = tuple(
-        LayerBaseline(
-            layer, Baseline(*map(float, mean)), Baseline(*map(float, error)), tuple(map(float, f1))
+    layers = []
+    for layer, mean, error, quantiles in zip(
+        scorer.manifest.layers, means.T, errors.T, scores.f1_quantiles(), strict=True
+    ):
+        layers.append(
+            LayerBaseline(
+                layer,
+                Baseline(*map(float, mean)),
+                Baseline(*map(float, error)),
+                tuple(map(float, quantiles)),
+            )
         )
-        for layer, mean, error, f1 in zip(
-            scorer.manifest.layers, means.T, errors.T, quantiles, strict=True
-        )
-    )
     return MeasuredBaseline(
-        str(signature), signature.precision, scores.number, seed, max_words, layers
+        str(signature), signature.precision, scores.number, seed, max_words, tuple(layers)
     )
 
 
 class _Scores:
     """The scores of pairs: of F all, of P and R their sums."""
 
-    def __init__(self, num_layers: int, most: int) -> None:
+    def __init__(self, num_layers: int, max_pairs: int) -> None:
         self.number = 0
         self._sums: Floats = np.zeros((3, num_layers))
         self._squares: Floats = np.zeros((3, num_layers))
-        self._f1 = np.empty((num_layers, most), dtype=np.float32)
+        self._f1 = np.empty((num_layers, max_pairs), dtype=np.float32)
 
     def add(self, score: Floats) -> None:
         """Count one more pair, (3, layers)."""
@@ -364,7 +371,6 @@ class _Scores:
 
     def f1_quantiles(self) -> Floats:
         """Return the quantiles of F, (layers, quantiles)."""
-        quantiles = np.quantile(
-            self._f1[:, : self.number].astype(np.float64), np.linspace(0, 1, NUM_QUANTILES), axis=1
-        ).T
+        f1 = self._f1[:, : self.number].astype(np.float64)
+        quantiles = np.quantile(f1, np.linspace(0, 1, NUM_QUANTILES), axis=1).T
         return quantiles.round(6)
