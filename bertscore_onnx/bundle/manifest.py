@@ -1,5 +1,6 @@
-"""The manifest of a bundle, `bertscore.json`: the facts that the runtime needs, and a digest of
-every file.
+"""The manifest of a bundle, `bertscore.json`.
+
+It has the facts that the runtime needs, and a digest of every file.
 """
 
 import hashlib
@@ -53,8 +54,9 @@ Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 
 
 class GoldenPair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A pair of sentences and the scores that the original model gives it, without idf or
-    rescaling.
+    """A pair of sentences and the scores that the original model gives it.
+
+    They are without idf or rescaling.
     """
 
     candidate: str
@@ -68,8 +70,9 @@ class GoldenPair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SlowDifferences(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Counts of texts whose ids by the fast tokenizer differ from the slow tokenizer's of the same
-    model.
+    """Counts of texts whose ids differ from the slow tokenizer's.
+
+    They are compared with those by the fast tokenizer of the same model.
     """
 
     num_texts: Annotated[int, msgspec.Meta(ge=1)]
@@ -81,8 +84,9 @@ class SlowDifferences(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class UnrelatedScores(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The scores of random pairs in one language, if a baseline was measured with the bundle
-    itself.
+    """The scores of random pairs in one language.
+
+    They exist if a baseline was measured with the bundle itself.
     """
 
     num_pairs: Annotated[int, msgspec.Meta(ge=1)]
@@ -211,23 +215,26 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The SHA-256 of all the above, which identifies the bundle."""
 
     def __post_init__(self) -> None:
-        """Raise a ValueError if a name is unprintable, an id is not the model's, or a list does not
-        fit the layers.
+        """Raise a ValueError for facts that do not fit together.
+
+        A name is unprintable, an id is not the model's, or a list does not fit the layers.
         """
-        singles = [self.model_id, self.revision or "", self.family, self.output]
-        singles += [measured.precision for measured in self.unrelated_scores.values()]
-        for name in [
-            *singles,
-            *self.inputs,
-            *self.baselines,
-            *self.exported_with,
-            *self.exported_with.values(),
-        ]:
+        self._check_names()
+        self._check_ids()
+        self._check_layers()
+
+    def _check_names(self) -> None:
+        names = [self.model_id, self.revision or "", self.family, self.output]
+        names += [measured.precision for measured in self.unrelated_scores.values()]
+        names += [*self.inputs, *self.baselines, *self.exported_with, *self.exported_with.values()]
+        for name in names:
+            # which separates the fields of a signature
             if not name.isprintable() or "|" in name:
                 raise ValueError(
                     f"The name {name[:100]!a} has characters that cannot be printed, or a `|`"
                 )
 
+    def _check_ids(self) -> None:
         ids = {
             "pad_id": [self.pad_id],
             "zero_weight_ids": self.zero_weight_ids,
@@ -239,16 +246,18 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 "suffix_ids": self.tokenizer_spec.suffix_ids,
             }
         for field, values in ids.items():
-            if (largest := max(values, default=0)) >= self.vocab_size:
+            largest = max(values, default=0)
+            if largest >= self.vocab_size:
                 raise ValueError(
                     f"Expected ids below vocab_size, {self.vocab_size}, got {largest} - at "
                     f"`$.{field}`"
                 )
 
+    def _check_layers(self) -> None:
         expected = len(self.layers)
-        scores = [
-            scores for pair in self.golden for scores in (pair.precision, pair.recall, pair.f1)
-        ]
+        scores = []
+        for pair in self.golden:
+            scores += [pair.precision, pair.recall, pair.f1]
         for field, lists in (("golden", scores), ("baselines", list(self.baselines.values()))):
             for numbers in lists:
                 if len(numbers) != expected:
@@ -281,9 +290,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def variant(self) -> Variant:
         """The variant of the model that the bundle holds."""
-        return Variant(
-            None if self.all_layers else self.num_layers, self.tokenizer_mode, self.precision
-        )
+        num_layers = None if self.all_layers else self.num_layers
+        return Variant(num_layers, self.tokenizer_mode, self.precision)
 
     @property
     def has_scoring_graph(self) -> bool:
@@ -292,12 +300,18 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def is_published(self) -> bool:
-        """Whether the graph was published by somebody else, not exported from the model."""
+        """Whether somebody else published the graph.
+
+        Otherwise it was exported from the model.
+        """
         return self.comparison is not msgspec.UNSET
 
     @property
     def is_compared(self) -> bool:
-        """Whether the golden scores are from the PyTorch model, not from a published graph."""
+        """Whether the golden scores are from the PyTorch model.
+
+        Otherwise they are from a published graph.
+        """
         return self.comparison != "not compared"
 
     @property
@@ -307,8 +321,9 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def is_empty_padded(self) -> bool:
-        """Whether padding stands in for an empty text, to which the original tokenizer gives no
-        id.
+        """Whether padding stands in for an empty text.
+
+        The original tokenizer gives no id to it.
         """
         spec = self.tokenizer_spec
         return self.empty_ids == [self.pad_id] and (
@@ -329,30 +344,30 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         The bundle's digest stays.
         """
         layer = slice(num_layers, num_layers + 1)
+        golden = []
+        for pair in self.golden:
+            pair_of_layer = msgspec.structs.replace(
+                pair,
+                precision=pair.precision[layer],
+                recall=pair.recall[layer],
+                f1=pair.f1[layer],
+            )
+            golden.append(pair_of_layer)
+        unrelated = {}
+        for language, measured in self.unrelated_scores.items():
+            quantiles = measured.f1_quantiles[layer]
+            unrelated[language] = msgspec.structs.replace(measured, f1_quantiles=quantiles)
         return msgspec.structs.replace(
             self,
             num_layers=num_layers,
             all_layers=False,
             baselines={language: layers[layer] for language, layers in self.baselines.items()},
-            golden=[
-                msgspec.structs.replace(
-                    pair,
-                    precision=pair.precision[layer],
-                    recall=pair.recall[layer],
-                    f1=pair.f1[layer],
-                )
-                for pair in self.golden
-            ],
-            unrelated={
-                language: msgspec.structs.replace(
-                    measured, f1_quantiles=measured.f1_quantiles[layer]
-                )
-                for language, measured in self.unrelated_scores.items()
-            },
+            golden=golden,
+            unrelated=unrelated,
         )
 
     def baseline_precision(self, language: str) -> str:
-        """Return the compute precision in which the baseline of a language was computed."""
+        """Return the compute precision of the baseline of a language."""
         measured = self.unrelated_scores.get(language)
         return "fp32" if measured is None else measured.precision
 
@@ -368,7 +383,6 @@ def write_manifest(folder: Path, manifest: Manifest) -> Manifest:
     An existing manifest is replaced atomically: concurrent readers see the old or the new one.
     """
     sealed = msgspec.structs.replace(manifest, digest=manifest.computed_digest())
-    replace_whole(
-        folder / MANIFEST, msgspec.json.format(msgspec.json.encode(sealed), indent=2) + b"\n"
-    )
+    content = msgspec.json.format(msgspec.json.encode(sealed), indent=2)
+    replace_whole(folder / MANIFEST, content + b"\n")
     return sealed
