@@ -73,12 +73,13 @@ def resolve_bundle(
     if os.path.isfile(os.path.join(model_type, MANIFEST)):  # unlike Path, it accepts any string
         bundle = open_bundle(model_type, verify=verify)
         _check_variant(bundle, tokenizer_mode, precision)
-        return (
-            bundle if all_layers is None else _of_layers(bundle, num_layers, all_layers=all_layers)
-        )
+        if all_layers is None:
+            return bundle
+        return _of_layers(bundle, num_layers, all_layers=all_layers)
     if _is_path(model_type):
         _raise_not_a_bundle(model_type)
-    entry, precision = catalogue.find(model_type), precision or "fp32"
+    entry = catalogue.find(model_type)
+    precision = precision or "fp32"
     tokenizer_mode = tokenizer_mode or (entry.tokenizer if entry else "slow")
     if all_layers:
         folder = _exported(model_type, Variant(None, tokenizer_mode, precision))
@@ -99,8 +100,9 @@ def installed_models() -> list[str]:
 
 
 def _is_path(name: str) -> bool:
-    """Return whether a name can only be a path: models on the Hub are named `model` or
-    `organisation/model`.
+    """Return whether a name can only be a path.
+
+    Models on the Hub are named `model` or `organisation/model`.
     """
     return not name or name[0] in "./~" or name[-1] == "/" or "\\" in name or name.count("/") > 1
 
@@ -111,6 +113,7 @@ def _of_layers(bundle: Bundle, num_layers: int | None, *, all_layers: bool) -> B
     Raise an UnknownLayerError if it lacks them.
     """
     manifest = bundle.manifest
+    # A bundle of one layer cannot give all; that of all layers can give each.
     if all_layers:
         if manifest.all_layers:
             return bundle
@@ -149,7 +152,7 @@ def _of_layers(bundle: Bundle, num_layers: int | None, *, all_layers: bool) -> B
 
 
 def _check_place(bundle: Bundle, name: str) -> None:
-    """Raise a ManifestError if a stored bundle is not the one that its folder is named for."""
+    """Raise a ManifestError if a stored bundle is in the place of another."""
     manifest = bundle.manifest
     variant = manifest.variant.folder_name
     if (manifest.model_id, variant) != (name, bundle.path.name):
@@ -162,8 +165,9 @@ def _check_place(bundle: Bundle, name: str) -> None:
 def _check_variant(
     bundle: Bundle, tokenizer_mode: TokenizerMode | None, precision: Precision | None
 ) -> None:
-    """Raise an InputError if a bundle opened by its path has another tokenizer or precision than
-    requested.
+    """Raise an InputError if a bundle is of another variant than requested.
+
+    The bundle was opened by its path; the variant is its tokenizer and its precision.
     """
     manifest = bundle.manifest
     wanted = Variant(
@@ -192,8 +196,9 @@ def _check_variant(
 def _folder_of_one_layer(
     name: str, num_layers: int | None, tokenizer_mode: TokenizerMode, precision: Precision
 ) -> Path:
-    """Return the folder of a model's single-layer bundle: at the given layer, the catalogue's, or
-    the only layer.
+    """Return the folder of a model's single-layer bundle.
+
+    The layer is the given one, the catalogue's, or the only one.
     """
     entry = catalogue.find(name)
     if num_layers is None and entry is not None:
@@ -229,33 +234,38 @@ def _exported(name: str, variant: Variant) -> Path:
     if (folder / MANIFEST).is_file():
         return folder
     entry = catalogue.find(name)
-    others = ", ".join(path.name for path in stored_bundles(name))
-    if entry is None and not others:
+    stored = ", ".join(path.name for path in stored_bundles(name))
+    if entry is None and not stored:
         _raise_unknown(name)
+    which = f"at layer {variant.num_layers}"
     layer = f" --num-layers {variant.num_layers}"
     if variant.num_layers is None:
+        which = "with all layers"
         layer = " --all-layers"
     elif entry is not None and variant.num_layers == entry.num_layers:
         layer = ""
-    which = "with all layers" if variant.num_layers is None else f"at layer {variant.num_layers}"
+    found = f" There is {stored}." if stored else ""
     raise BundleNotFoundError(
-        f"{name} {which} is not exported yet (there is no "
-        f"{folder}).{others and f' There is {others}.'} Run {_export_of(name, variant, layer)} "
-        "once, on any machine with the `export` extra installed."
+        f"{name} {which} is not exported yet (there is no {folder}).{found} Run "
+        f"{_export_of(name, variant, layer)} once, on any machine with the `export` extra "
+        "installed."
     )
 
 
 def _export_of(name: str, wanted: Variant | Manifest, layer: str) -> str:
-    """Return the command that exports another variant of a model, whose name may have been
-    chosen.
+    """Return the command that exports another variant of a model.
+
+    The name of the model may have been chosen.
     """
-    mode = "" if wanted.tokenizer_mode == "slow" else f" --tokenizer-mode {wanted.tokenizer_mode}"
-    precision = "" if wanted.precision == "fp32" else f" --precision {wanted.precision}"
-    is_known = catalogue.find(name) is not None or name.count("/") == 1
-    command = (
-        f"`bertscore-onnx export --model {name if is_known else 'MODEL'}{layer}{mode}{precision}`"
-    )
-    return command if is_known else f"{command} (MODEL is the folder or the Hub id of {name})"
+    options = layer
+    if wanted.tokenizer_mode != "slow":
+        options += f" --tokenizer-mode {wanted.tokenizer_mode}"
+    if wanted.precision != "fp32":
+        options += f" --precision {wanted.precision}"
+    if catalogue.find(name) is not None or name.count("/") == 1:
+        return f"`bertscore-onnx export --model {name}{options}`"
+    command = f"`bertscore-onnx export --model MODEL{options}`"
+    return f"{command} (MODEL is the folder or the Hub id of {name})"
 
 
 def _raise_not_a_bundle(path: str) -> NoReturn:
@@ -284,11 +294,14 @@ def _raise_not_a_bundle(path: str) -> NoReturn:
 def _raise_unknown(name: str) -> NoReturn:
     if os.path.exists(name) or os.path.isdir(name.rpartition("/")[0]):
         _raise_not_a_bundle(name)
-    near = ", ".join(catalogue.nearest_names(name, [*catalogue.entries(), *installed_models()]))
-    raise UnknownModelError(
+    message = (
         f"No model {name!r} is in the catalogue or among the bundles in {store_root()}, and the "
-        "working folder has no such folder; give the absolute path of one "
-        f"elsewhere.{near and f' The nearest names are {near}.'} `bertscore-onnx models` lists "
-        "all; `bertscore-onnx export` makes a bundle of any other model of the Hub. A bundle on "
-        "the Hub is hf://ORG/REPO."
+        "working folder has no such folder; give the absolute path of one elsewhere."
+    )
+    near = ", ".join(catalogue.nearest_names(name, [*catalogue.entries(), *installed_models()]))
+    if near:
+        message += f" The nearest names are {near}."
+    raise UnknownModelError(
+        f"{message} `bertscore-onnx models` lists all; `bertscore-onnx export` makes a bundle of "
+        "any other model of the Hub. A bundle on the Hub is hf://ORG/REPO."
     )
