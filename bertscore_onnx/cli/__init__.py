@@ -56,7 +56,10 @@ _UsageError: Any = typer.BadParameter.__base__  # which has no public name in Ty
 
 
 class Command(TyperCommand):
-    """A command whose repeatable options accept several values at once, as in `--ref FILE FILE`."""
+    """A command whose repeatable options accept several values at once.
+
+    For example `--ref FILE FILE`.
+    """
 
     choices: Mapping[str, Sequence[str]]
     """The options that take each choice, such as `--format json` by `--json`."""
@@ -78,32 +81,30 @@ class Command(TyperCommand):
             raise
         if rest and not ctx.resilient_parsing:  # as when a shell completes a word
             first = self.params[0]
-            is_argument = first.param_type_name == "argument"
-            form = (
-                f"a single {first.metavar}"
-                if is_argument
-                else f"an option before it, such as {first.opts[0]}"
-            )
+            form = f"an option before it, such as {first.opts[0]}"
+            if first.param_type_name == "argument":
+                form = f"a single {first.metavar}"
             ctx.fail(f"{shlex.join(rest)} is unexpected; expected {form}.")
         return rest
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the parameters under the headings of their panels, which Typer does only with
-        rich.
+        """Write the parameters under the headings of their panels.
+
+        Typer does this only with rich.
         """
-        _write_panels(
-            formatter,
-            (
-                (parameter.rich_help_panel or f"{parameter.param_type_name.capitalize()}s", record)
-                for parameter in list[Any](self.get_params(ctx))
-                if (record := parameter.get_help_record(ctx)) is not None
-            ),
-        )
+        records = []
+        for parameter in list[Any](self.get_params(ctx)):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                usual_panel = f"{parameter.param_type_name.capitalize()}s"
+                records.append((parameter.rich_help_panel or usual_panel, record))
+        _write_panels(formatter, records)
 
 
 def _parse_values(command: Any) -> dict[str, list[str]]:
-    """Have numbers and choices parsed by `_parser`, and return the options with their choices, by
-    `--choice`.
+    """Have numbers and choices parsed by `_parser`.
+
+    Return the options with their choices, by `--choice`.
     """
     choices: dict[str, list[str]] = {}
     for parameter in signature(command).parameters.values():
@@ -118,29 +119,27 @@ def _parse_values(command: Any) -> dict[str, list[str]]:
     return choices
 
 
-def _parser(kind: Any, least: float | None, most: float | None) -> Callable[[Any], Any]:
-    """Return a parser of numbers, or of choices, whose error says what was given and what is
-    expected.
+def _parser(kind: Any, low: float | None, high: float | None) -> Callable[[Any], Any]:
+    """Return a parser of numbers, or of choices.
+
+    Its error says what was given and what is expected.
     """
     choices = get_args(kind)
-    expected = (
-        f"one of {', '.join(map(repr, choices))}"
-        if choices
-        else f"a {'whole ' * (kind is int)}number"
-    )
-    expected += (
-        ""
-        if least is None
-        else f" of at least {least:,}"
-        if most is None
-        else f" from {least:,} to {most:,}"
-    )
-    least, most = -inf if least is None else least, inf if most is None else most
+    expected = "a whole number" if kind is int else "a number"
+    if choices:
+        expected = f"one of {', '.join(map(repr, choices))}"
+    if low is not None and high is None:
+        expected += f" of at least {low:,}"
+    elif low is not None:
+        expected += f" from {low:,} to {high:,}"
+    lowest = -inf if low is None else low
+    highest = inf if high is None else high
 
     def parse(text: Any) -> Any:
         with suppress(ValueError):
             value = text if choices else kind(text)
-            if value in choices or (not choices and least <= value <= most and abs(value) < inf):
+            is_in_range = not choices and lowest <= value <= highest and abs(value) < inf
+            if is_in_range or value in choices:
                 return value
         raise typer.BadParameter(f"it is {shortened(str(text))!r}; expected {expected}.")
 
@@ -184,10 +183,10 @@ def _load_command(name: str) -> Any:
     choices = _parse_values(command)
     text, _, examples = cleandoc(command.__doc__ or "").partition("\n\nExamples:\n")
     rest = {"allow_extra_args": True}  # for `parse_args` to refuse
-    one = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=rest)
+    typer_app = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=rest)
     epilog = "\b\nExamples:\n" + dedent(examples)  # \b keeps its lines as they are
-    one.command(name, cls=Command, rich_help_panel=group, help=text, epilog=epilog)(command)
-    made: Any = typer.main.get_command(one)
+    typer_app.command(name, cls=Command, rich_help_panel=group, help=text, epilog=epilog)(command)
+    made: Any = typer.main.get_command(typer_app)
     made.choices = choices
     return made
 
@@ -208,7 +207,10 @@ def _own_status_of_closed_pipes() -> Iterator[None]:
 
 
 class Commands(TyperGroup):
-    """All commands, whose warnings and errors are printed as one line each, without a traceback."""
+    """All commands.
+
+    Their warnings and errors are printed as one line each, without a traceback.
+    """
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -217,35 +219,41 @@ class Commands(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names in the table."""
-        return [*COMMANDS]
+        return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command, which is imported with its first use; None if there is none of this
-        name.
+        """Return a command, which is imported with its first use.
+
+        None if there is none of this name.
         """
         return _load_command(cmd_name) if cmd_name in COMMANDS else None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the first sentence of each command's help, under the headings of their panels."""
-        commands = [(name, _load_command(name)) for name in COMMANDS]
-        _write_panels(
-            formatter,
-            (
-                (command.rich_help_panel, (name, command.get_short_help_str(formatter.width)))
-                for name, command in commands
-            ),
-        )
+        """Write the first sentence of each command's help.
+
+        They stand under the headings of their panels.
+        """
+        records = []
+        for name in COMMANDS:
+            command = _load_command(name)
+            help_text = command.get_short_help_str(formatter.width)
+            records.append((command.rich_help_panel, (name, help_text)))
+        _write_panels(formatter, records)
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
-        """Read the arguments, and print the help or the version if they ask for these."""
+        """Read the arguments.
+
+        Print the help or the version if they ask for these.
+        """
         with _own_status_of_closed_pipes():
             return super().make_context(*arguments, **options)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; exit with 2 after an error of ours, and with 130 after Ctrl-C, with the
-        command's notes.
+        """Run the command.
+
+        Exit with 2 after an error of ours, and with 130 after Ctrl-C, with the command's notes.
         """
-        arguments = [*ctx.args]
+        arguments = list(ctx.args)
         try:
             with one_line_warnings(), _own_status_of_closed_pipes():
                 return super().invoke(ctx)
@@ -303,7 +311,10 @@ def _options(
 
 
 def main() -> None:
-    """Run the command line; print an error of the system, such as a full disk, as one line."""
+    """Run the command line.
+
+    An error of the system, such as a full disk, is printed as one line.
+    """
     prepare_streams()
     try:
         try:
@@ -314,12 +325,10 @@ def main() -> None:
         status = CLOSED_PIPE
         if not isinstance(error, BrokenPipeError):
             status = 2
-            is_full = error.errno == errno.ENOSPC and error.filename is None
-            echo(
-                f"Error: Cannot write all of the output ({error.strerror})."
-                if is_full
-                else f"Error: {error}"
-            )
+            fault = str(error)
+            if error.errno == errno.ENOSPC and error.filename is None:
+                fault = f"Cannot write all of the output ({error.strerror})."
+            echo(f"Error: {fault}")
         # the interpreter flushes once more at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(status)
