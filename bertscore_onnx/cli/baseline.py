@@ -1,4 +1,4 @@
-"""`bertscore-onnx baseline`: measures the scores of unrelated texts with a bundle."""
+"""`bertscore-onnx baseline`: measures the scores of unrelated texts."""
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -156,18 +156,18 @@ def baseline(
         write_whole(file, content)
     if not quiet:
         error = measured.largest_standard_error
-        reached = (
-            ""
-            if error < tolerance or not tolerance
-            else f"; more pairs would bring it below {tolerance:g}"
-        )
+        reached = ""
+        if tolerance and not error < tolerance:
+            reached = f"; more pairs would bring it below {tolerance:g}"
         echo(
             f"{measured.num_pairs:,} pairs; the largest standard error of a mean is "
             f"{error:.1e}{reached}."
         )
     if into_bundle is not None:
         language = into_bundle.lower()
-        replaced = ", replacing the previous one" if language in bundle.manifest.baselines else ""
+        replaced = ""
+        if language in bundle.manifest.baselines:
+            replaced = ", replacing the previous one"
         sealed = write_baseline(bundle.path, measured, language)
         if not quiet:
             echo(
