@@ -1,10 +1,10 @@
-"""`bertscore-onnx count-documents`: counts in how many documents each token occurs, once for many
-runs and machines.
+"""`bertscore-onnx count-documents`: counts the documents with each token.
+
+They are counted once for many runs and machines.
 """
 
 import os
 from collections.abc import Iterator, Sequence
-from itertools import compress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -67,7 +67,8 @@ def count_documents(
         bertscore-onnx count-documents -m BUNDLE -r part-1.gz part-2.gz -o sum.json
     """
     check_standard_input(ref, "--ref")
-    named, dialect = columns_of(columns, "reference"), dialect_of(input_format)
+    named = columns_of(columns, "reference")
+    dialect = dialect_of(input_format)
     files = [input_file(name, reference_columns(named), dialect) for name in ref]
     check_tables(files, dialect, named)
     check_destination(output, ref)
@@ -75,10 +76,9 @@ def count_documents(
     from bertscore_onnx.scoring.progress import progress_bar
     from bertscore_onnx.scoring.tokenization import count_documents as count
 
+    num_rows = _num_rows(files)
     shown = False if quiet else None
-    with progress_bar(
-        _num_rows(files), shown=shown, stage="counting documents", unit="rows"
-    ) as advance:
+    with progress_bar(num_rows, shown=shown, stage="counting documents", unit="rows") as advance:
 
         def rows() -> Iterator[list[str]]:
             for row in read_rows(files):
@@ -95,13 +95,14 @@ def count_documents(
 
 
 def _num_rows(files: Sequence[InputFile]) -> int | None:
-    """Read all files but pipes, to find errors before counting; return the number of rows, None
-    with a pipe.
+    """Read all files but pipes, to find errors before counting.
+
+    Return the number of rows, None with a pipe.
     """
-    names = [file.name for file in files]
-    is_file = [
-        name != STANDARD_INPUT and (os.path.isfile(name) or not os.path.exists(name))
-        for name in names
-    ]
-    number = sum(1 for _ in read_rows(compress(files, is_file)))
-    return number if all(is_file) else None
+    regular = []
+    for file in files:
+        is_pipe = os.path.exists(file.name) and not os.path.isfile(file.name)
+        if file.name != STANDARD_INPUT and not is_pipe:
+            regular.append(file)
+    number = sum(1 for _ in read_rows(regular))
+    return number if len(regular) == len(files) else None
