@@ -1,9 +1,11 @@
-"""Values of options that are written NAME=VALUE, such as `--columns candidate=mt
-reference=first+second`.
+"""Values of options that are written NAME=VALUE.
+
+For example `--columns candidate=mt reference=first+second`.
 """
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, get_args
 
 import typer
@@ -18,20 +20,17 @@ _BETWEEN = re.compile(r",\s*(?=\w[\w-]*=)")
 def fields_of(
     specs: Iterable[str], known: Collection[str], option: str, advice: str = ""
 ) -> dict[str, list[str]]:
-    """Return the values of each name, in their order, of one option's specs; errors end with the
-    advice.
+    """Return the values of each name, in their order, of one option's specs.
 
-    A comma separates two of them only if `NAME=` follows it, and the first = separates the name
-    from its value, so that values may contain both. typer.BadParameter is raised for anything else,
-    and for an unknown name.
+    Errors end with the advice. A comma separates two of them only if `NAME=` follows it, and the
+    first = separates the name from its value, so that values may contain both. typer.BadParameter
+    is raised for anything else, and for an unknown name.
     """
-    form = (
-        "ROLE=NAME with one of the roles"
-        if option == "--columns"
-        else "NAME=VALUE with one of the names"
-    )
+    form = "NAME=VALUE with one of the names"
+    if option == "--columns":
+        form = "ROLE=NAME with one of the roles"
     fields: dict[str, list[str]] = {}
-    for item in (item for spec in specs for item in _BETWEEN.split(spec)):
+    for item in chain.from_iterable(map(_BETWEEN.split, specs)):
         name, _, value = item.partition("=")
         name = name.strip().replace("-", "_")
         if name not in known or not value:
@@ -43,7 +42,10 @@ def fields_of(
 
 
 def single(name: str, values: Sequence[str], option: str) -> str:
-    """Return the value of a name; raise typer.BadParameter if it is given several times."""
+    """Return the value of a name.
+
+    typer.BadParameter is raised if it is given several times.
+    """
     if len(values) > 1:
         raise typer.BadParameter(
             f"{name} is given {len(values)} times; expected once.", param_hint=option
@@ -75,7 +77,10 @@ class ColumnNames(dict[str, tuple[str, ...]]):
 
     @property
     def scores(self) -> tuple[str, ...]:
-        """The names of the columns of the scores, and of a fourth, truncated, if it is named."""
+        """The names of the columns of the scores.
+
+        A fourth, truncated, is among them if it is named.
+        """
         names = [self(role) or role for role in SCORE_NAMES]
         return (*names, *self.get("truncated", ()))
 
@@ -84,12 +89,11 @@ NO_COLUMNS = ColumnNames()
 
 
 def columns_of(specs: Iterable[str] | None, *roles: str, advice: str = "") -> ColumnNames:
-    """Return the columns that the values of `--columns` name; the advice is what else its user may
-    have meant.
+    """Return the columns that the values of `--columns` name.
 
-    `reference=a+b` names two columns, and so does `reference=a reference=b`, in which + is a
-    character of a name. Of `segment=a segment=b` each table has the first that it has;
-    `segment=a+b` is a key of two columns.
+    The advice is what else its user may have meant. `reference=a+b` names two columns, and so does
+    `reference=a reference=b`, in which + is a character of a name. Of `segment=a segment=b` each
+    table has the first that it has; `segment=a+b` is a key of two columns.
     """
     fields = fields_of(specs or (), roles, "--columns", advice)
     columns = ColumnNames()
@@ -126,8 +130,9 @@ _DELIMITER = (
 
 
 def dialect_of(spec: str | None) -> Dialect:
-    """Return the format, and the settings, that a value of `--input-format` names, such as
-    `csv,header=no`.
+    """Return the format and the settings that a value of `--input-format` names.
+
+    An example is `csv,header=no`.
     """
     if spec is None:
         return DEFAULT_DIALECT
