@@ -1,4 +1,7 @@
-"""`score()`: BERTScore in a single call, by a scorer that is kept for the next call."""
+"""`score()`: BERTScore in a single call.
+
+The scorer is kept for the next call.
+"""
 
 import os
 import threading
@@ -68,8 +71,9 @@ class ScorerCache:
         The model of a scorer at work is released when it is done.
         """
         with self._change:
-            dropped, self._kept = [*self._kept.values()], OrderedDict()
-        for kept in dropped:
+            dropped = self._kept
+            self._kept = OrderedDict()
+        for kept in dropped.values():
             kept.close()
 
     def _keep(self, key: Hashable, load: Callable[[], BERTScorer]) -> Shared[BERTScorer]:
@@ -94,8 +98,9 @@ class ScorerCache:
         failed.close()
 
     def _follow_fork(self) -> None:
-        """Drop the scorers that other threads were loading: a forked child has no threads to finish
-        them.
+        """Drop the scorers that other threads were loading.
+
+        A forked child has no threads to finish them.
         """
         self._change = threading.Lock()
         self._kept = OrderedDict(
@@ -104,17 +109,18 @@ class ScorerCache:
 
 
 def _key_of(settings: ScorerSettings) -> Hashable:
-    """Return a key for the settings that stays right when the working directory or the home of
-    bundles changes.
+    """Return a key for the settings.
+
+    It stays right when the working directory or the home of bundles changes.
     """
-    model_type = settings.get("model_type") or (
-        default_model() if settings.get("lang") is None else None
-    )
+    model_type = settings.get("model_type") or None
+    if model_type is None and settings.get("lang") is None:
+        model_type = default_model()
     if model_type is not None:
         model_type = path_text(model_type, "model_type")
         # unlike Path, it takes any string
-        is_path = os.path.isfile(os.path.join(model_type, MANIFEST))
-        model_type = os.path.abspath(model_type) if is_path else model_type
+        if os.path.isfile(os.path.join(model_type, MANIFEST)):
+            model_type = os.path.abspath(model_type)
     return os.environ.get("BERTSCORE_ONNX_HOME"), key_of({**settings, "model_type": model_type})
 
 
@@ -193,25 +199,26 @@ class ScoreFunction:
                 "Rescaling needs the language, `lang`, or a file of your own, `baseline_path`."
             )
         pairs = collect_pairs(cands, refs, contexts)
+        device_name = None if device is None else str(device)
         settings |= {
             "model_type": model_type,
             "num_layers": num_layers,
             "all_layers": all_layers,
-            "device": None if device is None else str(device),
+            "device": device_name,
             "lang": lang if model_type is None else None,
             "use_fast_tokenizer": use_fast_tokenizer,
             "nthreads": nthreads,
             "matching": checked_matching(settings.get("matching", "bertscore")),
         }
+        # The kept scorer has neither rescaling nor idf: both may change from call to call.
         with ExitStack() as stack:
             scorer = stack.enter_context(self._scorers.get(cast(ScorerSettings, settings)))
             check_language(lang, scorer.manifest)
             if rescale_with_baseline:
-                scorer = stack.enter_context(
-                    scorer.with_rescaling(
-                        lang, baseline_path, allow_fp32_baseline=allow_fp32_baseline
-                    )
+                rescaled = scorer.with_rescaling(
+                    lang, baseline_path, allow_fp32_baseline=allow_fp32_baseline
                 )
+                scorer = stack.enter_context(rescaled)
             if idf is not False or idf_sents is not None:
                 scorer = stack.enter_context(scorer.with_idf(idf, idf_sents))
             scores, stats = scorer.score_pairs(pairs, verbose=verbose, batch_size=batch_size)
