@@ -1,5 +1,6 @@
-"""A repository of the Hugging Face hub at one commit, read by huggingface_hub, whose errors become
-ours.
+"""A repository of the Hugging Face hub at one commit.
+
+It is read by huggingface_hub, whose errors become ours.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,7 +28,8 @@ class Repository:
 
         Without a token, huggingface_hub uses its own.
         """
-        self.source, self.name = source, str(Source(source.repo, source.revision))
+        self.source = source
+        self.name = str(Source(source.repo, source.revision))
         client = load_client()
         self.api = client.HfApi(token=token, library_name="bertscore-onnx")
         with hub_errors(self.name):
@@ -36,22 +38,22 @@ class Repository:
             self.commit: str = info.sha
             self.is_private = bool(info.private)
             self.files: list[str] = [file.rfilename for file in info.siblings or []]
-        manifests = [
-            PurePosixPath(path) for path in self.files if PurePosixPath(path).name == MANIFEST
-        ]
-        self.folders = sorted(
-            "" if str(path.parent) == "." else str(path.parent) for path in manifests
-        )
+        folders = []
+        for file in self.files:
+            path = PurePosixPath(file)
+            if path.name == MANIFEST:
+                folder = str(path.parent)
+                folders.append("" if folder == "." else folder)
+        self.folders = sorted(folders)
         """The folders that hold a bundle; an empty string if the repository itself does."""
 
     def folder(self) -> str:
-        """Return the folder of the variant that the source names, or the only folder that holds a
-        bundle.
+        """Return the folder of the variant that the source names.
+
+        Without a variant it is the only folder that holds a bundle.
         """
-        variant, names = (
-            self.source.variant,
-            listed([folder or "(the repository itself)" for folder in self.folders]),
-        )
+        variant = self.source.variant
+        names = listed([folder or "(the repository itself)" for folder in self.folders])
         if variant in self.folders:
             return str(variant)
         if not self.folders:
@@ -70,8 +72,9 @@ class Repository:
         return self.folders[0]
 
     def download(self, paths: Iterable[str], root: Path) -> None:
-        """Download files by their paths in the repository, which become their paths below a
-        folder.
+        """Download files by their paths in the repository.
+
+        These become their paths below a folder.
         """
         with hub_errors(self.name):
             for path in paths:
@@ -95,8 +98,9 @@ def load_client() -> Any:
 
 @contextmanager
 def hub_errors(name: str) -> Iterator[None]:
-    """Turn the errors of huggingface_hub and its HTTP library into errors that name the
-    repository.
+    """Turn the errors of huggingface_hub and its HTTP library into ours.
+
+    They name the repository.
     """
     client = load_client().errors
     try:
@@ -139,8 +143,9 @@ def hub_errors(name: str) -> Iterator[None]:
 
 
 def _cause(error: BaseException) -> str:
-    """Return the message of the first error in a chain, since HTTP libraries wrap errors many
-    times.
+    """Return the message of the first error in a chain.
+
+    HTTP libraries wrap errors many times.
     """
     while (first := error.__cause__ or error.__context__) is not None:
         error = first
