@@ -1,5 +1,6 @@
-"""The names of bundles on the hub, `hf://ORG/REPO[@REVISION][/VARIANT]`, and the names that a
-stored bundle has.
+"""The names of bundles on the hub, and those that a stored bundle has.
+
+A name is `hf://ORG/REPO[@REVISION][/VARIANT]`.
 """
 
 import os
@@ -46,8 +47,12 @@ class Source:
 
     def __str__(self) -> str:
         """Return the name that `parse_source` parses."""
-        revision = f"@{self.revision}" if self.revision else ""
-        return f"{HUB}{self.repo}{revision}" + (f"/{self.variant}" if self.variant else "")
+        name = f"{HUB}{self.repo}"
+        if self.revision:
+            name += f"@{self.revision}"
+        if self.variant:
+            name += f"/{self.variant}"
+        return name
 
 
 def parse_source(text: str) -> Source:
@@ -65,17 +70,15 @@ def parse_source(text: str) -> Source:
         )
     name = _NAME.fullmatch(text)
     if name is None:
-        advice = (
-            " Copy a bundle from other storage, and give its path to --model."
-            if "://" in text
-            else ""
-        )
+        advice = ""
+        if "://" in text:
+            advice = " Copy a bundle from other storage, and give its path to --model."
         raise InputError(f"{text!r} is not the name of a bundle; expected {_FORM}.{advice}")
     return Source(name["repo"], name["revision"], name["variant"] or name["folder"])
 
 
 def find_pulled(source: Source) -> Path | None:
-    """Return the stored bundle that was pulled by a name most recently, if any."""
+    """Return the bundle that was pulled by a name most recently, if any."""
     folders = [folder for folder in stored_bundles() if str(source) in read_names(folder)]
     return max(folders, key=lambda folder: (folder / NAMES).stat().st_mtime_ns, default=None)
 
@@ -89,15 +92,14 @@ def read_names(folder: Path) -> list[str]:
 
 
 def add_names(folder: Path, source: Source, variant: str, commit: str) -> None:
-    """Add the name that a bundle was pulled by to its file, and its names with variant and
-    commit.
+    """Add the names of a pulled bundle to its file.
+
+    They are the one that it was pulled by, and those with variant and commit.
     """
-    names = {
-        str(Source(source.repo, revision, named)): None
-        for revision in (source.revision, commit)
-        for named in (source.variant, variant)
-    }
-    names |= dict.fromkeys(read_names(folder))
-    replace_whole(
-        folder / NAMES, msgspec.json.format(msgspec.json.encode([*names]), indent=2) + b"\n"
-    )
+    names = []
+    for revision in (source.revision, commit):
+        for named in (source.variant, variant):
+            names.append(str(Source(source.repo, revision, named)))
+    names += read_names(folder)
+    content = msgspec.json.encode(list(dict.fromkeys(names)))
+    replace_whole(folder / NAMES, msgspec.json.format(content, indent=2) + b"\n")
