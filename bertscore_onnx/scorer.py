@@ -82,19 +82,22 @@ Frame = TypeVar("Frame")
 
 
 def _refuse(function: str, unknown: Iterable[str], accepted: Iterable[str] = ()) -> None:
-    """Raise InputTypeError for an argument that a function does not take, with an accepted one that
-    may be meant.
+    """Raise InputTypeError for an argument that a function does not take.
+
+    It names an accepted one that may be meant.
     """
     for name in unknown:
-        is_setting = name in ScorerSettings.__annotations__
-        hint = f": it is a setting of the scorer, BERTScorer(..., {name}=...)" if is_setting else ""
+        hint = ""
+        if name in ScorerSettings.__annotations__:
+            hint = f": it is a setting of the scorer, BERTScorer(..., {name}=...)"
         raise InputTypeError(f"{function} takes no {name!r}{hint}.{meant(name, accepted)}")
 
 
 def _of_pairs(signature: Signature, counts: NDArray[np.int64], *, in_context: bool) -> Signature:
-    """Return the signature of scores of candidates with these numbers of references."""
-    if (most := int(counts.max(initial=1))) > 1:
-        signature = signature.with_references(int(counts.min()), most)
+    """Return the signature of scores with these numbers of references."""
+    largest = int(counts.max(initial=1))
+    if largest > 1:
+        signature = signature.with_references(int(counts.min()), largest)
     return signature.in_context() if in_context else signature
 
 
@@ -303,7 +306,9 @@ class BERTScorer(Closeable):
         max_seconds: float | None = None,
         **unknown: Never,
     ) -> Generator[Score, None, None]:
-        """Score pairs one after the other, in memory that does not depend on their number.
+        """Score pairs one after the other.
+
+        The memory that it takes does not depend on their number.
 
         Args:
             pairs: a candidate and its reference, or a list of references, each; a text may be a
@@ -331,16 +336,17 @@ class BERTScorer(Closeable):
                 "can be read only once. Give an iterable that can be read again, such as a list; "
                 "or call compute_idf first, or give idf_sents, or a table."
             )
-        fixed_weights, max_items = self._weights, self._max_items(batch_size)
+        # as they are now, though the scores are computed later
+        fixed_weights = self._weights
+        max_items = self._max_items(batch_size)
 
         def scores() -> Generator[Score, None, None]:
             total = len(pairs) if isinstance(pairs, Sized) else None
             stats = TextStats()
             weights = fixed_weights
             if weights is None:
-                weights = self._idf_of(
-                    (part.references for part in read_pairs(pairs)), "references"
-                )
+                references = (chunk.references for chunk in read_pairs(pairs))
+                weights = self._idf_of(references, "references")
             with progress_bar(total, shown=verbose) as advance:
                 chunks = self._pipeline.score(
                     read_pairs(pairs),
@@ -407,14 +413,16 @@ class BERTScorer(Closeable):
             unknown,
             ("candidate", "reference", "context", "names", "errors", "verbose"),
         )
-        score_names, adapter = check_score_names(names), adapt(frame, "The frame")
+        score_names = check_score_names(names)
+        adapter = adapt(frame, "The frame")
         reader = RowReader(candidate, reference, errors, context=context)
         rows = reader.read(*map(adapter.values, reader.find(adapter.names, "The frame")))
         has_several = any(len(pair[1]) > 1 for pair in rows.pairs)
         all_layers = self.signature.layer == "all"
         columns = ScoreColumns(all_layers, errors, score_names, has_several)
         check_free(adapter.names, columns.names, "The frame", ("drop it",))
-        pairs = collect_pairs([pair[0] for pair in rows.pairs], [pair[1] for pair in rows.pairs])
+        candidates = [pair[0] for pair in rows.pairs]
+        pairs = collect_pairs(candidates, [pair[1] for pair in rows.pairs])
         references = None
         if rows.pairs and rows.unscored_references:
             texts = [reference for pair in rows.pairs for reference in pair[1]]
@@ -422,9 +430,8 @@ class BERTScorer(Closeable):
         scores, stats = self.score_pairs(pairs, verbose=verbose, references=references)
         stats.warn(self.max_length, stacklevel=2)
         signature = scores.signature or self.signature
-        return adapter.with_scores(
-            columns, columns.values([*scores.each()], rows.reasons), signature
-        )
+        values = columns.values(list(scores.each()), rows.reasons)
+        return adapter.with_scores(columns, values, signature)
 
     def encode(self, texts: Iterable[Reference]) -> EncodedTexts:
         """Encode texts once, to score them many times.
@@ -446,8 +453,9 @@ class BERTScorer(Closeable):
     def pairwise(
         self, cands: Iterable[str] | EncodedTexts, refs: Iterable[str] | EncodedTexts
     ) -> Scores:
-        """Score every candidate against every reference, for minimum Bayes risk decoding or to find
-        duplicates.
+        """Score every candidate against every reference.
+
+        This is for minimum Bayes risk decoding, or to find duplicates.
 
         Args:
             cands: candidate sentences, encoded by `encode` or not.
@@ -461,14 +469,17 @@ class BERTScorer(Closeable):
         Raises:
             InputError: something is not a string.
         """
-        candidates, references = collect_single(cands, "cands"), collect_single(refs, "refs")
+        candidates = collect_single(cands, "cands")
+        references = collect_single(refs, "refs")
         check_no_context(Pairs(candidates, references).texts, "`pairwise`")
         known: dict[Text, TokenisedText] = {}
         weights = self.weights_for(references, known)
         encoded, stats = self._pipeline.encode([candidates, references], known)
         precision, recall, f1 = match_matrix(encoded[0], encoded[1], weights, self.matching.beta)
         stats.warn(self.max_length, stacklevel=2)
-        best = f1.argmax(axis=2) if len(references) else np.zeros(f1.shape[:2], dtype=np.int64)
+        best = np.zeros(f1.shape[:2], dtype=np.int64)
+        if len(references):
+            best = f1.argmax(axis=2)
         candidate_truncated, reference_truncated = (
             side.is_truncated[side.rows] for side in encoded
         )
@@ -541,18 +552,17 @@ class BERTScorer(Closeable):
         return scorer
 
     def unrelated_scores(self, lang: str | None = None) -> NDArray[np.float64] | None:
-        """Return the F of random pairs of texts: evenly spaced quantiles, lowest first, on the
-        scale of this scorer.
+        """Return the F of random pairs of texts, on the scale of this scorer.
 
-        They are (quantiles,), or (layers, quantiles) with `all_layers`; None if `bertscore-onnx
-        baseline` has not measured 100 or more with this bundle in this precision, or with idf or
-        another matching. `lang` chooses among several languages; the default is the language of the
-        rescaling, or the only one.
+        These are evenly spaced quantiles, lowest first, (quantiles,), or (layers, quantiles) with
+        `all_layers`; None if `bertscore-onnx baseline` has not measured 100 or more with this
+        bundle in this precision, or with idf or another matching. `lang` chooses among several
+        languages; the default is the language of the rescaling, or the only one.
         """
         return random_pairs_f1(self.manifest, self.signature, self._rescaling, lang)
 
     def match(self, candidate: str, reference: str | Iterable[str]) -> "TokenMatches":
-        """Match the tokens of a candidate with those of its reference, or of several.
+        """Match the tokens of a candidate with those of its reference.
 
         Args:
             candidate: the text.
@@ -569,21 +579,19 @@ class BERTScorer(Closeable):
         from bertscore_onnx.similarity import TokenMatches, pair_similarities
 
         check_string(candidate, "candidate")
-        references = tuple(
-            collect_strings([reference] if isinstance(reference, str) else reference, "reference")
-        )
+        given = [reference] if isinstance(reference, str) else reference
+        references = tuple(collect_strings(given, "reference"))
         if not references:
             raise InputError("There is no reference; expected one text, or a list of at least one.")
-        similarities = pair_similarities(
-            self, self._token_names, [(candidate, reference) for reference in references]
-        )
+        pairs = [(candidate, text) for text in references]
+        similarities = pair_similarities(self, self._token_names, pairs)
         self.tokenise(Pairs(singles([candidate]), singles(references)))[1].warn(
             self.max_length, stacklevel=2
         )
         return TokenMatches(candidate, references, tuple(similarities), self.signature)
 
     def plot_example(self, candidate: str, reference: str, fname: str | PathLike[str] = "") -> None:
-        """Draw the similarity of every token of a candidate to every token of a reference.
+        """Draw the similarity of every two tokens of a candidate and a reference.
 
         Special tokens are left out. Similarities are rescaled by the baseline of F if scores are.
         Idf weights stand beside the tokens, unless they come from the references of each call: a
@@ -601,7 +609,8 @@ class BERTScorer(Closeable):
         from bertscore_onnx.similarity import pair_similarities
         from bertscore_onnx.similarity.drawing import plot_matches
 
-        with self.with_idf(False) if self._weights is None else nullcontext(self) as scorer:
+        weighted = self.with_idf(False) if self._weights is None else nullcontext(self)
+        with weighted as scorer:
             [similarities] = pair_similarities(scorer, self._token_names, [(candidate, reference)])
         self.tokenise(Pairs(singles([candidate]), singles([reference])))[1].warn(
             self.max_length, stacklevel=2
@@ -615,8 +624,9 @@ class BERTScorer(Closeable):
         return TokenNames(self.bundle)
 
     def close(self) -> None:
-        """Stop using the model, which is released with the last scorer that shares it; this one
-        cannot score again.
+        """Stop using the model; this scorer cannot score again.
+
+        The model is released with the last scorer that shares it.
         """
         if not self._is_closed:
             self._is_closed = True
@@ -629,7 +639,10 @@ class BERTScorer(Closeable):
 
     @property
     def num_layers(self) -> int:
-        """The layer that token embeddings are taken from, or the last if every layer is scored."""
+        """The layer that token embeddings are taken from.
+
+        The last if every layer is scored.
+        """
         return self.manifest.num_layers
 
     @property
@@ -642,13 +655,15 @@ class BERTScorer(Closeable):
 
     def _signature(self, idf: str) -> Signature:
         """Return the signature of scores by weights of this name."""
-        manifest, pipeline = self.manifest, self._shared_pipeline
+        manifest = self.manifest
+        pipeline = self._shared_pipeline
         libraries = {
             "onnxruntime": load_onnxruntime().__version__,
             **plugin_version(pipeline.encoder.session.provider),
             "tokenizers": tokenizers.__version__,
             "numpy": np.__version__,
         }
+        versions = [f"{name}-{version}" for name, version in libraries.items()]
         return Signature(
             model=manifest.model_id,
             layer="all" if manifest.all_layers else manifest.num_layers,
@@ -660,7 +675,7 @@ class BERTScorer(Closeable):
             precision=pipeline.encoder.precision,
             bundle=manifest.digest[:12],
             matching=pipeline.matching_spec,
-            libraries="+".join(f"{name}-{version}" for name, version in libraries.items()),
+            libraries="+".join(versions),
         )
 
     def signature_of(self, pairs: Pairs) -> Signature:
@@ -692,7 +707,10 @@ class BERTScorer(Closeable):
 
     @property
     def max_length(self) -> int:
-        """The most tokens of a text, or of a window of it, special tokens included."""
+        """The most tokens of a text, or of a window of it.
+
+        Special tokens are included.
+        """
         return self._shared_pipeline.tokenizer.max_length
 
     @property
@@ -723,13 +741,15 @@ class BERTScorer(Closeable):
         Idf weights of references are computed from `references`, or from the references of the
         pairs.
         """
-        max_items, counts = self._max_items(batch_size), pairs.references.counts
+        max_items = self._max_items(batch_size)
+        counts = pairs.references.counts
         with progress_bar(len(counts), shown=verbose) as advance:
             known: dict[Text, TokenisedText] = {}
-            weights = self.weights_for(
-                pairs.references if references is None else references, known
-            )
-            parts, stats = [], TextStats()
+            if references is None:
+                references = pairs.references
+            weights = self.weights_for(references, known)
+            parts = []
+            stats = TextStats()
             chunks = self._pipeline.score(
                 pairs.slices(), weights, max_items=max_items, advance=advance, known=known
             )
@@ -751,8 +771,9 @@ class BERTScorer(Closeable):
         return self._shared_pipeline.tokenise(pairs)
 
     def encode_items(self, items: Side) -> tuple[EncodedTexts, TextStats]:
-        """Encode texts that `collect_items` has checked, and return statistics of them; `encode`
-        warns of these.
+        """Encode texts that `collect_items` has checked.
+
+        Return statistics of them, too, which `encode` warns of.
         """
         check_no_context(items.texts, "`encode`")
         [encoded], stats = self._pipeline.encode([items])
@@ -761,10 +782,10 @@ class BERTScorer(Closeable):
     def weights_for(
         self, references: Side, known: dict[Text, TokenisedText] | None = None
     ) -> TokenWeights:
-        """Return the token weights for a call with these references: the scorer's own, or the idf
-        in the references.
+        """Return the token weights for a call with these references.
 
-        Texts that are tokenised for it are added to those that are known.
+        They are the scorer's own, or the idf in the references. Texts that are tokenised for it are
+        added to those that are known.
         """
         if self._weights is not None:
             return self._weights
@@ -773,25 +794,26 @@ class BERTScorer(Closeable):
         return self._idf_of(slices_of(references), "references", known)
 
     def with_fixed_weights(self, references: Iterable[Reference]) -> Self:
-        """Return a scorer that shares the model and keeps the token weights of a call with these
-        references.
+        """Return a scorer that keeps the token weights of a call.
+
+        The call is one with these references; the scorer shares the model.
         """
         if self._weights is not None:
             return self.shared()
         return self.with_idf(self._pipeline.count_documents(read_items(references, "references")))
 
     def warm_up(self) -> None:
-        """Prepare the device for every shape of a run, so that no later call waits for that; a CPU
-        needs none.
+        """Prepare the device for every shape of a run, so that no later call waits.
 
-        On CUDA this takes seconds: cuDNN plans its kernels for each shape, in each thread that runs
-        the model.
+        A CPU needs none of this. On CUDA this takes seconds: cuDNN plans its kernels for each
+        shape, in each thread that runs the model.
         """
         self._pipeline.encoder.warm_up()
 
     def release_memory(self) -> None:
-        """Return to the system the memory that only large texts need, for example when a process
-        becomes idle.
+        """Return to the system the memory that only large texts need.
+
+        This helps for example when a process becomes idle.
         """
         self._pipeline.encoder.release_memory()
 
@@ -830,9 +852,8 @@ class BERTScorer(Closeable):
         self._uses_idf = not isinstance(idf, bool) or idf
         self._weights = None if self._uses_idf else uniform(self.manifest)
         if not isinstance(idf, bool):
-            self._weights = idf_given(idf, self.manifest, self._pipeline.tokenization) or uniform(
-                self.manifest
-            )
+            given = idf_given(idf, self.manifest, self._pipeline.tokenization)
+            self._weights = given or uniform(self.manifest)
         if idf_sents is not None:
             self.compute_idf(idf_sents)
 
@@ -852,7 +873,7 @@ class BERTScorer(Closeable):
         )
 
     def _finish(self, scores: Scores) -> Scores:
-        """Rescale scores, (layers, …), and drop the axis of layers if there is only one."""
+        """Rescale scores, (layers, …), and drop the axis of a single layer."""
         return self._rescaling.apply(scores if self.manifest.all_layers else scores.of_layer(0))
 
     def _max_items(self, batch_size: int | None) -> int | None:
