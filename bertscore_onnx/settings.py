@@ -1,5 +1,6 @@
-"""`ScorerSettings`: the one list of a scorer's settings, by the names of `BERTScorer`'s
-arguments.
+"""The settings of a scorer.
+
+`ScorerSettings` is the one list of them, by the names of `BERTScorer`'s arguments.
 """
 
 from collections.abc import Hashable, Iterable, Mapping
@@ -11,7 +12,7 @@ from bertscore_onnx.bundle.catalogue import default_model as language_model
 from bertscore_onnx.bundle.catalogue import lower_code
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.bundle.resolver import resolve_bundle
-from bertscore_onnx.bundle.store import MODEL_VARIABLE, Precision, default_model
+from bertscore_onnx.bundle.store import MODEL_VARIABLE, Precision, TokenizerMode, default_model
 from bertscore_onnx.encoding.session import OptimizeFor
 from bertscore_onnx.errors import BundleNotFoundError, InputError, InputTypeError, UnknownModelError
 from bertscore_onnx.hub import local_path
@@ -22,8 +23,9 @@ from bertscore_onnx.text.tokenizer import LongText
 
 
 class TokenizerSettings(TypedDict, total=False):
-    """The settings that choose the bundle, and where texts are cut: all that counting documents
-    needs.
+    """The settings that choose the bundle, and where texts are cut.
+
+    Counting documents needs no others.
     """
 
     model_type: str | PathLike[str] | None
@@ -58,29 +60,32 @@ class ScorerSettings(TokenizerSettings, total=False):
 def find_bundle(
     settings: TokenizerSettings | ScorerSettings, *, all_layers: bool | None, verify: bool = False
 ) -> Bundle:
-    """Open the bundle of the model, or of the language, or else the bundle that the environment
-    names.
+    """Open the bundle of the model, or of the language.
 
-    One on the hub is pulled unless it is here.
+    Without both it is the bundle that the environment names. One on the hub is pulled unless it is
+    here.
     """
-    model_type, lang, use_fast = (
-        settings.get("model_type"),
-        settings.get("lang"),
-        settings.get("use_fast_tokenizer"),
-    )
-    default = default_model() if model_type is None else None
-    name = default if lang is None and default is not None else model_type
+    lang = settings.get("lang")
+    use_fast = settings.get("use_fast_tokenizer")
+    tokenizer_mode: TokenizerMode | None = None
+    if use_fast is not None:
+        tokenizer_mode = "fast" if use_fast else "slow"
+    name = settings.get("model_type")
+    default = default_model() if name is None else None
+    if lang is None and default is not None:
+        name = default
     try:
         bundle = resolve_bundle(
             None if name is None else local_path(name),
             lang=lang,
             num_layers=settings.get("num_layers"),
             all_layers=all_layers,
-            tokenizer_mode=None if use_fast is None else "fast" if use_fast else "slow",
+            tokenizer_mode=tokenizer_mode,
             precision=settings.get("precision"),
             verify=verify,
         )
     except (BundleNotFoundError, UnknownModelError) as error:
+        # The user may have forgotten the variable, and wonder where the name comes from.
         if default is None:
             raise
         if name is not None:
@@ -93,8 +98,9 @@ def find_bundle(
 
 
 def check_language(lang: str | None, manifest: Manifest) -> None:
-    """Raise an InputError unless `lang` is None, a language code, or the name of a baseline of the
-    bundle.
+    """Raise an InputError if `lang` is neither a language code nor None.
+
+    It may also be the name of a baseline of the bundle.
     """
     if lang is not None and lower_code(lang) not in manifest.baselines:
         language_model(lang)
@@ -132,8 +138,9 @@ def checked_settings(settings: Mapping[str, Any], kind: type = ScorerSettings) -
 
 
 def counts_first(settings: Mapping[str, Any]) -> bool:
-    """Return whether idf weights come from all references, which must be counted before any is
-    scored.
+    """Return whether idf weights come from all references.
+
+    These must be counted before any is scored.
     """
     return settings.get("idf") is True and settings.get("idf_sents") is None
 
@@ -150,6 +157,7 @@ def key_of(settings: Mapping[str, Any]) -> Hashable:
 
 def _hashable(value: Any) -> Hashable:
     if isinstance(value, Mapping):
-        factory = getattr(value, "default_factory", None)
-        return factory and factory(), *sorted(value.items())
+        factory = getattr(value, "default_factory", None)  # such as of a defaultdict
+        default = None if factory is None else factory()
+        return default, *sorted(value.items())
     return tuple(value) if isinstance(value, list) else value
