@@ -6,14 +6,18 @@ ONNX graphs and SentencePiece models are written in this encoding.
 import mmap
 from collections.abc import Iterator
 
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_VARINT = 0
+_FIXED64 = 1
+_BYTES = 2
+_FIXED32 = 5
 
 
 def message_fields(
     content: bytes | mmap.mmap, start: int, end: int
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield the number, start and end of each field of a message that is itself a message or a
-    string.
+    """Yield the number, start and end of fields of a message.
+
+    These are themselves a message or a string.
     """
     while start < end:
         tag, start = _varint(content, start)

@@ -1,8 +1,8 @@
-"""Opens a bundle: one folder with everything that scoring with one model at one layer needs,
-checked by its manifest.
+"""Opens a bundle, and checks it by its manifest.
 
-The folder holds `model.onnx` (with `model.onnx.data` beside it for large models), `scoring.onnx` if
-it was requested, `tokenizer.json` or `tokenizer.slow.json` (with `spiece.model` beside it for
+A bundle is one folder with everything that scoring with one model at one layer needs. The folder
+holds `model.onnx` (with `model.onnx.data` beside it for large models), `scoring.onnx` if it was
+requested, `tokenizer.json` or `tokenizer.slow.json` (with `spiece.model` beside it for
 SentencePiece) and the manifest `bertscore.json`. It is the only thing that the export hands over to
 the runtime.
 """
@@ -73,7 +73,10 @@ class Bundle:
         return self.path / tokenizer_file(self.manifest.tokenizer_spec)
 
     def check_unchanged(self) -> None:
-        """Raise a DigestError if a file was replaced or removed after its digest was checked."""
+        """Raise a DigestError if a file was replaced or removed.
+
+        That is, after its digest was checked.
+        """
         for name, stamp in self.stamps.items():
             file = os.path.join(self.path, name)
             try:
@@ -235,7 +238,8 @@ _NESTED = {
 }
 """For each message the fields that may lead to a tensor, and the kind of message in them."""
 
-_KEY, _VALUE = 1, 2
+_KEY = 1
+_VALUE = 2
 _OP_TYPE = 4
 
 _REFUSED = {
@@ -269,34 +273,35 @@ def external_files(path: Path, *, may_loop: bool = False) -> set[str]:
 def _locations(
     content: mmap.mmap, start: int, end: int, message: str, *, may_loop: bool
 ) -> Iterator[str]:
-    """Yield the files that are named in the message between the bytes `start` and `end`."""
+    """Yield the files that are named in a message.
+
+    It stands between the bytes `start` and `end`.
+    """
     if message == "function":
         raise GraphError(
             "The graph has functions of its own, which may call themselves. Export the model again."
         )
     if message == "entry":
-        entry = {
-            number: content[begin:stop]
-            for number, begin, stop in message_fields(content, start, end)
-        }
+        entry = {}
+        for number, begin, stop in message_fields(content, start, end):
+            entry[number] = content[begin:stop]
         if entry.get(_KEY) == b"location":
             yield entry.get(_VALUE, b"").decode()
         return
-    nested, nodes = _NESTED[message], 0
+    nested = _NESTED[message]
+    num_nodes = 0
     for number, begin, stop in message_fields(content, start, end):
-        if (
-            message == "node"
-            and number == _OP_TYPE
-            and (reason := _REFUSED.get(content[begin:stop]))
-        ):
-            name = content[begin:stop].decode()
-            if not (may_loop and name == "Loop"):
+        if message == "node" and number == _OP_TYPE:
+            op_type = content[begin:stop]
+            reason = _REFUSED.get(op_type)
+            if reason is not None and not (may_loop and op_type == b"Loop"):
                 raise GraphError(
-                    f"The graph has a node of the type {name}, {reason}. Export the model again."
+                    f"The graph has a node of the type {op_type.decode()}, {reason}. Export the "
+                    "model again."
                 )
         if number in nested:
-            nodes += nested[number] == "node"
-            if nodes > MAX_NODES:
+            num_nodes += nested[number] == "node"
+            if num_nodes > MAX_NODES:
                 raise GraphError(
                     f"The graph has more than {MAX_NODES:,} nodes. Export the model again."
                 )
