@@ -1,4 +1,7 @@
-"""BERTScore on ONNX Runtime: the numbers of bert-score, without PyTorch at run time."""
+"""BERTScore on ONNX Runtime.
+
+It gives the numbers of bert-score, without PyTorch at run time.
+"""
 
 from importlib import import_module
 
@@ -64,8 +67,9 @@ if TYPE_CHECKING:
 else:  # hidden from type checkers, to which every name would be a member
 
     def __getattr__(name: str) -> object:
-        """Import a public name when it is first used, so that importing the package costs next to
-        nothing.
+        """Import a public name when it is first used.
+
+        So importing the package costs next to nothing.
         """
         if name in _MODULES:
             return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -7,7 +7,10 @@ from types import FrameType
 
 
 def main() -> None:
-    """Run the command line, whose imports take a moment in which a user may interrupt it."""
+    """Run the command line.
+
+    Its imports take a moment in which a user may interrupt it.
+    """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # it is not ignored
         signal.signal(signal.SIGINT, _interrupt)
     from bertscore_onnx import cli

@@ -1,5 +1,6 @@
-"""Reads regular files within a bound, and writes files atomically: after a crash there is the old
-or the new one.
+"""Reads regular files within a bound, and writes files atomically.
+
+After a crash there is the old file or the new one.
 """
 
 import errno
@@ -86,11 +87,10 @@ def write_whole(file: str | PathLike[str], content: str | bytes) -> None:
 
 
 def open_device(file: str | PathLike[str]) -> FileIO | None:
-    """Open a pipe, a device, or an open file by its descriptor, such as /dev/fd/3, to write; None
-    for other files.
+    """Open a pipe, a device, or an open file by its descriptor, to write.
 
-    A descriptor is used as it is, not opened again: a redirected file keeps what others write
-    there. OSError is raised if it cannot be opened.
+    None for other files. A descriptor, such as /dev/fd/3, is used as it is, not opened again: a
+    redirected file keeps what others write there. OSError is raised if it cannot be opened.
     """
     name = os.fspath(file)
     descriptor = _descriptor(name)
@@ -112,8 +112,9 @@ def _descriptor(name: str) -> int | None:
 
 
 def replace_whole(path: Path, data: bytes) -> None:
-    """Write a file in one step, with the permissions of the file that it replaces, if any; raise
-    OSError on failure.
+    """Write a file in one step; raise OSError on failure.
+
+    It has the permissions of the file that it replaces, if any.
     """
     part = path.with_name(f".{path.name[:50]}-{os.getpid()}")
     try:
@@ -127,16 +128,18 @@ def replace_whole(path: Path, data: bytes) -> None:
 
 
 def open_new(path: Path) -> BufferedRandom:
-    """Open a new file in the place of an earlier one, of a run that was killed; a link there is not
-    followed.
+    """Open a new file in the place of an earlier one.
+
+    That is of a run that was killed; a link there is not followed.
     """
     path.unlink(missing_ok=True)
     return path.open("x+b")
 
 
 def put_in_place(part: Path, path: Path) -> None:
-    """Give a file that is on the disk another name, and the permissions of the file that it
-    replaces, if any.
+    """Give a file that is on the disk another name.
+
+    It gets the permissions of the file that it replaces, if any.
     """
     if path.exists():
         shutil.copymode(path, part)
@@ -159,7 +162,10 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def write_errors(file: str | PathLike[str]) -> Iterator[None]:
-    """Translate an OSError to the InputError for a file that cannot be written, with the reason."""
+    """Translate an OSError to the InputError for a file that cannot be written.
+
+    It has the reason.
+    """
     try:
         yield
     except OSError as error:

@@ -87,6 +87,7 @@ def read_baseline_file(path: str | PathLike[str], num_layers: int) -> Baseline:
             f"expected a header {','.join(_COLUMNS)}, then one row of numbers per layer. "
             "`bertscore-onnx baseline` writes one."
         ) from error
+    # of rows for the same layer the table holds the last alone
     if len(table) < len(rows):
         twice = next(layer for layer in layers_of_rows if layers_of_rows.count(layer) > 1)
         raise InputError(
@@ -272,7 +273,7 @@ def models_of_languages() -> Mapping[str, str]:
 
 
 def nearest_names(name: str, candidates: Iterable[str]) -> list[str]:
-    """Return up to three names similar to an unknown one, for an error message.
+    """Return up to three names similar to an unknown one, for a message.
 
     The best is first, and case is ignored. Names that contain the unknown one always qualify.
     """

@@ -1,5 +1,6 @@
-"""The folder of bundles, `$BERTSCORE_ONNX_HOME`, by default the platform's cache folder; and the
-default model.
+"""The folder of bundles, and the default model.
+
+The folder is `$BERTSCORE_ONNX_HOME`, by default the platform's cache folder.
 """
 
 import hashlib
@@ -55,9 +56,10 @@ def default_model() -> str | None:
 
 
 def store_root() -> Path:
-    """Return the folder where bundles are exported to and looked up, which may not exist yet.
+    """Return the folder where bundles are exported to and looked up.
 
-    Raises a BundleNotFoundError if the user has no home folder and none is named.
+    It may not exist yet. Raises a BundleNotFoundError if the user has no home folder and none is
+    named.
     """
     home = os.environ.get("BERTSCORE_ONNX_HOME")
     try:
@@ -78,13 +80,17 @@ def store_root() -> Path:
 
 
 def bundle_folder(model_id: str, variant: Variant) -> Path:
-    """Return the folder of one bundle: `bundles/MODEL/VARIANT` in the home folder."""
+    """Return the folder of one bundle.
+
+    It is `bundles/MODEL/VARIANT` in the home folder.
+    """
     return _model_folder(model_id) / variant.folder_name
 
 
 def stored_bundles(model_id: str | None = None, variants: str = "*") -> Iterator[Path]:
-    """Yield the sorted folders of the stored bundles of one model, or of all, whose names match a
-    pattern.
+    """Yield the folders of the stored bundles of one model, or of all.
+
+    Their names match a pattern; they are sorted.
     """
     pattern = f"{variants}/{MANIFEST}" if model_id else f"*/{variants}/{MANIFEST}"
     try:
@@ -127,8 +133,9 @@ def file_digest(path: Path) -> str:
 
 
 def cached_digest(path: Path, *, read_again: bool = False) -> str:
-    """Return the SHA-256 of a file, from the cache if its stamp is unchanged and `read_again` is
-    not set.
+    """Return the SHA-256 of a file.
+
+    It is from the cache if the file's stamp is unchanged and `read_again` is not set.
     """
     path = path.resolve()
     stamp = file_stamp(path)

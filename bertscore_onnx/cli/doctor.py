@@ -190,7 +190,10 @@ def _provider_error(provider: "Provider") -> str | None:
 
 
 def _default_bundle() -> Iterator[dict[str, str | None]]:
-    """Yield the path and the error of the bundle that the environment names, if it does."""
+    """Yield the path and the error of the bundle that the environment names.
+
+    Nothing if it names none.
+    """
     from bertscore_onnx.bundle.resolver import resolve_bundle
     from bertscore_onnx.hub import local_path
     from bertscore_onnx.hub.source import find_pulled, parse_source
@@ -254,7 +257,7 @@ def _named_devices() -> list[str]:
 
 
 def _error_on(path: str, device: str) -> str | None:
-    """Score the golden pairs of a bundle on a device, and return what is wrong."""
+    """Return what is wrong with the golden scores of a bundle on a device."""
     from bertscore_onnx.scoring.golden import golden_difference, golden_pipeline
 
     try:

@@ -1,4 +1,4 @@
-"""`bertscore-onnx pull` and `push`: bundles from and to the Hugging Face hub."""
+"""`bertscore-onnx pull` and `push`: bundles from and to the hub."""
 
 import shlex
 from typing import Annotated

@@ -18,8 +18,9 @@ _log = logging.getLogger(__name__)
 def check_destination(
     file: str | None, inputs: Iterable[str | None], option: str = "--output"
 ) -> None:
-    """Check before any work is done that a file can be written, and is no input and no part of a
-    bundle.
+    """Check before any work is done that a file can be written.
+
+    It must not be an input or in the folder of a bundle.
     """
     if file is None:
         return
@@ -45,10 +46,10 @@ def check_destination(
 
 @contextmanager
 def replacing(name: str) -> Iterator[FileIO]:
-    """Open a file beside this one, and put it in its place when it is whole; `open_device` opens
-    pipes and devices.
+    """Open a file beside this one, and put it in its place when it is whole.
 
-    After an error or an interruption this file is as it was, and the rows so far stay in the other.
+    `open_device` opens pipes and devices. After an error or an interruption this file is as it was,
+    and the rows so far stay in the other.
     """
     from bertscore_onnx.files import open_device, put_in_place, write_errors
 
@@ -80,7 +81,10 @@ def replacing(name: str) -> Iterator[FileIO]:
 
 
 def _new_part(name: str, path: Path) -> FileIO:
-    """Open a new file beside another file, and name the files of earlier runs that did not end."""
+    """Open a new file beside another file.
+
+    Warn of the files of earlier runs that did not end.
+    """
     from bertscore_onnx.files import write_errors
 
     number = 0
@@ -96,11 +100,10 @@ def _new_part(name: str, path: Path) -> FileIO:
 
 @contextmanager
 def opened_lines(name: str | None) -> Iterator[Callable[[str], object]]:
-    """Open a file of text, or standard output; yield a function that writes lines, each whole or
-    not at all.
+    """Open a file of text, or standard output.
 
-    InputError is raised if the file cannot be written, such as on a full disk; the lines before
-    stay.
+    Yield a function that writes lines, each whole or not at all. InputError is raised if the file
+    cannot be written, such as on a full disk; the lines before stay.
     """
     if name is None:
 
@@ -130,7 +133,8 @@ def opened_lines(name: str | None) -> Iterator[Callable[[str], object]]:
 
 
 def full(name: str, error: OSError, rest: str) -> InputError:
-    """Return the InputError for a file that could not be written to its end, with the state of the
-    rest.
+    """Return the InputError for a file that could not be written to its end.
+
+    It has the state of the rest.
     """
     return InputError(f"Cannot write {name!r} to its end ({error.strerror}). {rest}")

@@ -1,5 +1,6 @@
-"""The output of commands: tables, and on standard error one line for each error, warning and log
-message.
+"""The output of commands.
+
+It is tables, and on standard error one line for each error, warning and log message.
 """
 
 import io
@@ -19,8 +20,9 @@ from bertscore_onnx.tables.aligned import aligned, filled, terminal_width
 
 
 def echo(message: object) -> None:
-    """Print a message on standard error, in one write so that threads do not mix theirs; only a
-    terminal breaks it.
+    """Print a message on standard error.
+
+    It is one write, so that threads do not mix theirs; only a terminal breaks it.
     """
     line = one_line(message)
     text = (
@@ -30,8 +32,9 @@ def echo(message: object) -> None:
 
 
 def with_options(error: BertScoreOnnxError, typed: Sequence[str] = ()) -> str:
-    """Return the message of an error with options in place of arguments, and the typed command
-    without a step.
+    """Return the message of an error with options in place of arguments.
+
+    It shows the typed command without a step.
     """
     parts = []
     for part in error.parts:
@@ -93,8 +96,9 @@ class _OneLineHandler(logging.Handler):
 
 
 def print_json(value: object) -> None:
-    """Print a value as one line of JSON, in ASCII, which every encoding has; raise ValueError for a
-    NaN.
+    """Print a value as one line of JSON; raise ValueError for a NaN.
+
+    It is in ASCII, which every encoding has.
     """
     import json  # costs start-up time
 
@@ -111,8 +115,9 @@ their neighbours.
 
 
 class Terminal(io.TextIOWrapper):
-    """Standard output on a terminal, which obeys control characters: in texts and names they are
-    escaped.
+    """Standard output on a terminal, which obeys control characters.
+
+    In texts and names they are escaped.
     """
 
     def write(self, text: str) -> int:
@@ -120,7 +125,10 @@ class Terminal(io.TextIOWrapper):
         return super().write(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
     def write_as_is(self, text: str) -> int:
-        """Write a text in which every control character is ours, such as for colours."""
+        """Write a text in which every control character is ours.
+
+        These are such as for colours.
+        """
         return super().write(text)
 
 
@@ -130,15 +138,15 @@ def print_coloured(text: str) -> None:
 
 
 def prepare_streams() -> None:
-    """Open closed streams as /dev/null, and escape characters that cannot be encoded, or that a
-    terminal obeys.
+    """Open closed streams as /dev/null, and escape characters.
 
-    Otherwise the next file that is opened takes the number of a closed stream, and receives the
-    output for it.
+    These cannot be encoded, or are obeyed by a terminal. Were a stream left closed, the next file
+    that is opened takes the number of a closed stream, and receives the output for it.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 -- stays open
+            stand_in = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115 -- stays open
+            setattr(sys, name, stand_in)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -148,13 +156,17 @@ def prepare_streams() -> None:
 
 
 def has_colour(stream: TextIO) -> bool:
-    """Return whether to write colours: to a terminal, unless NO_COLOR is set or TERM is dumb."""
+    """Return whether to write colours.
+
+    They are for a terminal, unless NO_COLOR is set or TERM is dumb.
+    """
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def write_utf8() -> None:
-    """Write UTF-8 to standard output, as texts are, unless it is a terminal, which has its own
-    encoding.
+    """Write UTF-8 to standard output, as texts are.
+
+    A terminal has its own encoding.
     """
     if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
         sys.stdout.reconfigure(encoding="utf-8", errors=sys.stdout.errors)

@@ -28,12 +28,11 @@ _log = logging.getLogger(__name__)
 
 
 def pull(source: str, *, token: str | None = None, force: bool = False) -> Path:
-    """Download a bundle from the Hugging Face hub into the home folder, where the name of its model
-    finds it.
+    """Download a bundle from the Hugging Face hub into the home folder.
 
-    The bundle appears only when every file has the digest of the manifest. Without network, the
-    bundle that was pulled by the same name earlier is returned; a commit that was pulled is never
-    requested again.
+    There the name of its model finds it. The bundle appears only when every file has the digest of
+    the manifest. Without network, the bundle that was pulled by the same name earlier is returned;
+    a commit that was pulled is never requested again.
 
     Args:
         source: `ORG/REPO[@REVISION][/VARIANT]`. A revision is a branch, tag or commit, by default
@@ -59,11 +58,11 @@ def pull(source: str, *, token: str | None = None, force: bool = False) -> Path:
 
 
 def local_path(name: str | os.PathLike[str]) -> str:
-    """Return the path of the bundle that `hf://ORG/REPO[@REVISION][/VARIANT]` names; return any
-    other name unchanged.
+    """Return the path of a bundle that may be on the hub.
 
-    If the bundle was pulled by this name earlier, the hub is not contacted. Otherwise it is pulled;
-    if the home folder holds another bundle of its model and variant, it is stored beside it.
+    Its name there is `hf://ORG/REPO[@REVISION][/VARIANT]`; any other name is returned unchanged. If
+    the bundle was pulled by this name earlier, the hub is not contacted. Otherwise it is pulled; if
+    the home folder holds another bundle of its model and variant, it is stored beside it.
 
     Raises:
         InputTypeError: the name is neither a string nor a path.
@@ -108,7 +107,10 @@ def _pull(
 def _download(
     repository: Repository, folder: str, staging: Path, force: bool, keep_both: bool
 ) -> Path:
-    """Download a bundle to a temporary folder, check it, move it to its place, and return that."""
+    """Download a bundle to a temporary folder, and check it.
+
+    Then move it to its place, and return that.
+    """
     # hidden, since it looks like a stored bundle itself if the repository is one
     root = staging / ".files"
     repository.download([Path(folder, MANIFEST).as_posix()], root)
@@ -135,8 +137,9 @@ def _download(
 
 
 def _choose_target(manifest: Manifest, force: bool, keep_both: bool) -> Path:
-    """Return the folder for a bundle: its model's and variant's, or with `keep_both` a folder
-    beside another bundle.
+    """Return the folder for a bundle.
+
+    It is its model's and variant's, or with `keep_both` a folder beside another bundle.
     """
     usual = bundle_folder(manifest.model_id, manifest.variant)
     model = usual.parent
