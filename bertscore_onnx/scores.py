@@ -346,8 +346,9 @@ class Scores(PRF[NDArray[np.float32]]):
 
     def of_layer(self, layer: int) -> "Scores":
         """Return the scores of one of several layers."""
-        *of_layers, truncated, unknown = arrays_of(self)
-        return Scores(*(values[layer] for values in of_layers), truncated, unknown)
+        arrays = arrays_of(self)
+        of_layer = [values[layer] for values in arrays[:4]]
+        return Scores(*of_layer, *arrays[4:])
 
     def each(self) -> Iterator["Score"]:
         """Yield the score of each candidate."""
