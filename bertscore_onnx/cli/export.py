@@ -238,9 +238,9 @@ def _run(num_stages: int, export: Callable[..., Path]) -> None:
 
 @contextmanager
 def stages(total: int) -> Iterator[Callable[[str], None]]:
-    """Yield a function that begins a stage, `[3/5] Writing the graph ...` on standard error; its
-    time ends the line.
+    """Yield a function that begins a stage.
 
+    It writes `[3/5] Writing the graph ...` on standard error; the stage's time ends the line.
     Warnings are shown after the last stage, on lines of their own.
     """
     count, started = 0, 0.0
@@ -272,15 +272,15 @@ def _summary(folder: Path, seconds: float) -> list[str]:
     from bertscore_onnx_export.model.source import is_vague
 
     manifest = read_manifest(folder)
-    vague = (
-        f"Name: {manifest.model_id!r}, after the folder, is in every signature. --name NAME gives "
-        "a telling one."
-    )
-    layer = (
-        f"all {manifest.num_layers} layers"
-        if manifest.all_layers
-        else f"layer {manifest.num_layers}"
-    )
+    advice = []
+    if is_vague(manifest.model_id):
+        advice.append(
+            f"Name: {manifest.model_id!r}, after the folder, is in every signature. --name NAME "
+            "gives a telling one."
+        )
+    layer = f"layer {manifest.num_layers}"
+    if manifest.all_layers:
+        layer = f"all {manifest.num_layers} layers"
     size = sum(file.stat().st_size for file in folder.iterdir())
     pairs, difference, differences = (
         len(manifest.golden),
@@ -304,7 +304,7 @@ def _summary(folder: Path, seconds: float) -> list[str]:
         f"Verified: P, R and F of {pairs} pairs differ from {reference} by {difference:.1e} at "
         f"most{rest}",
         *_compared_with_slow(manifest),
-        *([vague] if is_vague(manifest.model_id) else []),
+        *advice,
         *_scoring_graph(manifest),
         f"Bundle: {size / 1e6:,.1f} MB, exported in {seconds:.1f} s",
         f"Score with it: bertscore-onnx score --model {shlex.quote(str(folder))} -c FILE -r FILE",
@@ -315,11 +315,17 @@ def _compared_with_slow(manifest: "Manifest") -> Iterator[str]:
     """Yield how the ids differ from the slow tokenizer's, if both were tried."""
     from msgspec import UNSET
 
-    if (slow := manifest.slow_differences) is UNSET:
+    slow = manifest.slow_differences
+    if slow is UNSET:
         return
-    examples = [f"{text[:30]!r}{'...' if len(text) > 30 else ''}" for text in slow.examples]
-    more = ["..."] if slow.num_different > len(examples) else []
-    among = f": {', '.join([*examples, *more])}" if examples else ""
+    examples = []
+    for text in slow.examples:
+        examples.append(f"{text[:30]!r}{'...' if len(text) > 30 else ''}")
+    among = ""
+    if examples:
+        if slow.num_different > len(examples):
+            examples.append("...")
+        among = f": {', '.join(examples)}"
     yield (
         f"Tokenizer: ids other than the slow tokenizer's for {slow.num_different} of "
         f"{slow.num_texts} texts{among}"
@@ -327,7 +333,10 @@ def _compared_with_slow(manifest: "Manifest") -> Iterator[str]:
 
 
 def _scoring_graph(manifest: "Manifest") -> Iterator[str]:
-    """Yield how accurate the scoring graph is and how to use it, if there is one."""
+    """Yield how accurate the scoring graph is and how to use it.
+
+    Nothing if there is none.
+    """
     if not manifest.has_scoring_graph:
         return
     if manifest.tokenizer_mode == "fast":
@@ -343,7 +352,10 @@ def _scoring_graph(manifest: "Manifest") -> Iterator[str]:
 
 
 def _check_extra() -> None:
-    """Check the packages before importing any: transformers can be imported without torch."""
+    """Check the packages before importing any.
+
+    transformers can be imported without torch.
+    """
     for package in _EXTRA:
         if find_spec(package) is None:
             raise _missing(package)
