@@ -1,4 +1,7 @@
-"""`bertscore-onnx show`: shows which tokens of two texts match, on the terminal or in a file."""
+"""`bertscore-onnx show`: shows which tokens of two texts match.
+
+It shows them on the terminal or in a file.
+"""
 
 import os
 import sys
@@ -148,10 +151,8 @@ def show(
         check_forms(named, "show", ["two texts"])
     check_destination(output, [idf_sents, idf_counts, *(file.name for file in inputs)])
     if idf_sents is not None:
-        settings["idf"], settings["idf_sents"] = (
-            True,
-            lines_of(idf_sents, "references, one per line"),
-        )
+        settings["idf"] = True
+        settings["idf_sents"] = lines_of(idf_sents, "references, one per line")
 
     with ExitStack() as stack:
         kept = KeptRows(keeps=worst is not None, as_texts=True)
@@ -232,13 +233,15 @@ def _kind(output: str | None) -> str:
 def _print(matches: "TokenMatches", scorer: "BERTScorer") -> None:
     from bertscore_onnx.similarity.render import match_text, score_line, shown_reference
 
-    width, heading = terminal_width(), score_line(matches)
+    width = terminal_width()
+    heading = score_line(matches)
     if len(matches.references) > 1:
         print(f"{heading}\n")
         print_table(_score_rows(matches), width=width)
         print()
         heading = shown_reference(matches)
-    encoding, colour = sys.stdout.encoding or "utf-8", has_colour(sys.stdout)
+    encoding = sys.stdout.encoding or "utf-8"
+    colour = has_colour(sys.stdout)
     print_coloured(match_text(matches.best, heading, width=width, encoding=encoding, colour=colour))
     signature = scorer.signature
     matching = "" if signature.matching is None else f"; matching: {signature.matching}"
