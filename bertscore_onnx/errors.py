@@ -89,7 +89,7 @@ _BOUNDS = {">=": "at least", "<=": "at most", ">": "above", "<": "below"}
 
 
 def json_fault(error: Exception, root: str = "it") -> str:
-    """Return what msgspec found wrong in a JSON value, in words of this library.
+    """Return what msgspec found wrong in a JSON value, in our words.
 
     The value is called `root`.
     """
@@ -391,7 +391,7 @@ def needs_extra(extra: str, purpose: str) -> Iterator[None]:
 
 @contextmanager
 def needs_package(package: str, message: str) -> Iterator[None]:
-    """Raise a MissingExtraError with a message, if an import in the block fails.
+    """Raise a MissingExtraError with a message, if an import fails.
 
     The package is one that is in no extra.
     """

@@ -359,9 +359,9 @@ def _joined(opened: Sequence[OpenFile], kept: KeptRows) -> list[OpenFile]:
 
 
 def _check_rows(seekable: Sequence[OpenFile], opened: Sequence[OpenFile], kept: KeptRows) -> int:
-    """Return the number of pairs in seekable files, and keep what their texts show.
+    """Return the number of pairs in seekable files.
 
-    InputError is raised at a fault.
+    What their texts show is kept. InputError is raised at a fault.
     """
     num_references = -1  # the first text is the candidate
     may_have_lists = False
@@ -437,7 +437,10 @@ def _rows_together(
 
 
 def _has_more_rows(longer: OpenFile, shorter: OpenFile, number: int) -> InputError:
-    """Return the error for a file that has more rows than another, which has this number."""
+    """Return the error for a file that has more rows than another.
+
+    The shorter has this number.
+    """
     total = "more"
     if longer.source.is_seekable:
         total = longer.file.counted(sum(1 for _ in longer.rows()))
@@ -523,7 +526,7 @@ def _check_numbers(
     input_formats: Sequence[str],
     context: str | None,
 ) -> None:
-    """Raise typer.BadParameter if there are more files or formats than a command takes."""
+    """Raise typer.BadParameter if there are too many files or formats."""
     if len(candidates) > 1:
         raise typer.BadParameter(
             f"there are {len(candidates)} files of candidates, {', '.join(candidates)}; expected "

@@ -258,7 +258,10 @@ def choose_output(
     all_layers: bool,
     has_groups: bool = False,
 ) -> Output:
-    """Return the output; raise typer.BadParameter if the options exclude each other."""
+    """Return the output.
+
+    typer.BadParameter is raised if the options exclude each other.
+    """
     from bertscore_onnx.files import is_stdout
 
     if output_format is None and file is not None:
@@ -435,7 +438,10 @@ class Means:
         return (self._above / self.pairs).tolist()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the means, of each layer if there are several, and the counts of pairs."""
+        """Return the means, and the counts of pairs.
+
+        The means are of each layer if there are several.
+        """
         shares = self.above_unrelated()
         layers: list[dict[str, Any]] = []
         for number, means in enumerate(self.by_layer()):
@@ -687,7 +693,7 @@ def interpretation(
 
 
 def _advice(scorer: "BERTScorer", lang: str | None) -> list[str]:
-    """Return how to rescale, if the model gives high scores to unrelated texts too."""
+    """Return how to rescale, if unrelated texts get high scores too."""
     manifest = scorer.manifest
     code = (lang or "").lower()
     means = {language: baselines[0].f1 for language, baselines in manifest.baselines.items()}
