@@ -5,7 +5,7 @@ docs/architecture.md has the map.
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -205,3 +205,107 @@ def test_no_modules_import_each_other() -> None:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
         pytest.fail(" -> ".join(error.args[1]))
+
+
+CHOICES = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.IfExp)
+NO_LOAD = (ast.expr_context, ast.operator, ast.cmpop, ast.boolop, ast.unaryop)
+MOST_CHOICES = {RUNTIME: 8.0, EVALUATION: 10.0, SERVICE: 6.0, EXPORT: 8.0}
+MOST_NODES = {RUNTIME: 8.0, EVALUATION: 9.0, SERVICE: 7.4, EXPORT: 8.0}
+"""What 100 statements of a house may hold of comprehensions and conditional expressions, and the
+syntax nodes that a statement may have on average.
+"""
+MOST_CHOICES_OF_A_FILE = 15.0
+FULLER = {
+    "bertscore_onnx/__main__.py": 8.7,
+    "bertscore_onnx/cli/count_documents.py": 10.0,
+    "bertscore_onnx/cli/inputs.py": 10.6,
+    "bertscore_onnx/cli/options.py": 10.4,
+    "bertscore_onnx/compat/bert_score/utils.py": 9.5,
+    "bertscore_onnx/scoring/pipeline.py": 8.4,
+    "bertscore_onnx/scoring/progress.py": 11.1,
+    "bertscore_onnx/scoring/text_stats.py": 9.4,
+    "bertscore_onnx/settings.py": 9.3,
+    "bertscore_onnx/tables/aligned.py": 9.6,
+    "bertscore_onnx/tables/table.py": 9.9,
+    "bertscore_onnx/tables/whole_table.py": 11.6,
+    "bertscore_onnx/text/budget.py": 8.2,
+    "bertscore_onnx/text/spec.py": 9.4,
+    "evaluation/bertscore_onnx_evaluation/column_roles.py": 10.3,
+    "evaluation/bertscore_onnx_evaluation/systems/comparison.py": 10.3,
+    "evaluation/bertscore_onnx_evaluation/systems/join.py": 10.2,
+    "service/bertscore_onnx_service/batcher/queue.py": 7.3,
+    "export/bertscore_onnx_export/graph/nodes.py": 9.5,
+    "export/bertscore_onnx_export/graph/precision.py": 8.5,
+    "export/bertscore_onnx_export/published/tokenizer.py": 9.9,
+}
+"""The files that hold more than their house may, with their numbers, which may only fall."""
+
+
+def statements(source: str) -> Iterator[list[ast.AST]]:
+    """Yield the nodes of each statement of a file, without docstrings and inner statements."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt) and not _is_docstring(node):
+            yield [node, *_own_nodes(node)]
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, (ast.stmt, ast.ExceptHandler, ast.match_case, *NO_LOAD)):
+            yield child
+            yield from _own_nodes(child)
+
+
+def choices(files: Iterable[Path]) -> tuple[float, float]:
+    """Return the comprehensions and conditional expressions of 100 statements, and the syntax nodes
+    of a statement.
+    """
+    loads = [load for file in files for load in statements(file.read_text(encoding="utf-8"))]
+    number = sum(isinstance(node, CHOICES) for load in loads for node in load)
+    return 100 * number / max(len(loads), 1), sum(map(len, loads)) / max(len(loads), 1)
+
+
+@pytest.mark.parametrize("house", MOST_CHOICES, ids=lambda house: house.name)
+def test_statements_of_a_house_are_plain(house: Path) -> None:
+    of_100, nodes = choices(modules(house))
+    assert of_100 <= MOST_CHOICES[house]
+    assert nodes <= MOST_NODES[house]
+
+
+@pytest.mark.parametrize("house", MOST_CHOICES, ids=lambda house: house.name)
+def test_statements_of_a_file_do_not_get_fuller(house: Path) -> None:
+    """Write the number of a file that has become plainer into the list, or take the file out."""
+    fuller = {}
+    for file in modules(house):
+        of_100 = round(choices([file])[0], 1)
+        if of_100 > MOST_CHOICES[house]:
+            fuller[str(file.relative_to(ROOT))] = of_100
+    listed = {
+        name: number for name, number in FULLER.items() if (ROOT / name).is_relative_to(house)
+    }
+    assert fuller == listed
+    assert all(number <= MOST_CHOICES_OF_A_FILE for number in listed.values())
+
+
+@pytest.mark.parametrize("house", MOST_CHOICES, ids=lambda house: house.name)
+def test_docstrings_begin_with_a_short_line(house: Path) -> None:
+    """A module begins with at most 72 characters, and so do three in four of what it defines."""
+    long_modules, lengths = [], []
+    for file in modules(house):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if not isinstance(
+                node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+            ):
+                continue
+            first = (ast.get_docstring(node) or "").partition("\n")[0]
+            if first:
+                lengths.append(len(first))
+            if isinstance(node, ast.Module) and len(first) > 72:
+                long_modules.append(str(file))
+    assert long_modules == []
+    assert sum(length > 72 for length in lengths) <= len(lengths) / 4
