@@ -142,7 +142,7 @@ def cached_digest(path: Path, *, read_again: bool = False) -> str:
     cache = _cache_file()
     entries = _load(cache) if cache is not None else {}
     entry = entries.get(str(path))
-    if not read_again and entry is not None and entry[:-1] == [*stamp]:
+    if not read_again and entry is not None and entry[:-1] == list(stamp):
         return str(entry[-1])
     digest = file_digest(path)
     if cache is not None:

@@ -211,11 +211,15 @@ class _Arrow(BatchAdapter):
     def with_scores(self, columns: ScoreColumns, values: Values, signature: Signature) -> Batch:
         import pyarrow
 
-        scored = self._batch
+        # At once, as a batch without columns has no rows, and takes no column of others.
+        fields = list(self._batch.schema)
+        arrays = list(self._batch.columns)
         for field in columns.fields():
-            scored = scored.append_column(field, pyarrow.array(values[field.name], field.type))
-        metadata = scored.schema.metadata or {}
-        return scored.replace_schema_metadata({**metadata, SIGNATURE: str(signature)})
+            fields.append(field)
+            arrays.append(pyarrow.array(values[field.name], field.type))
+        metadata = self._batch.schema.metadata or {}
+        schema = pyarrow.schema(fields, {**metadata, SIGNATURE: str(signature)})
+        return type(self._batch).from_arrays(arrays, schema=schema)
 
 
 class _Pandas(BatchAdapter):

@@ -701,7 +701,7 @@ def _check_systems(found: Mapping[str, Systems]) -> None:
     """Raise InputError unless all metrics have scores of the same systems."""
     first = next(iter(found), "")
     for metric, systems in found.items():
-        for name in {*systems} ^ {*found[first]}:
+        for name in sorted(set(systems) ^ set(found[first])):
             given = metric
             lacking = first
             if name not in systems:

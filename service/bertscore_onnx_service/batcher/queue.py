@@ -526,7 +526,7 @@ class RequestQueue:
             self._wake_drained()
         drained.wait(timeout)
         with self._lock:
-            left = [*self._requests.values()]
+            left = list(self._requests.values())
         self.fail(
             left,
             lambda request: ClosedError(

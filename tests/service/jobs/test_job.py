@@ -81,6 +81,15 @@ def test_parts_may_span_row_groups_and_keep_the_named_columns(scored, write_pair
     assert list(rows) == ["lp", "id", "precision", "recall", "f1", "best_reference"]
 
 
+def test_scores_alone_are_kept_where_no_column_is_named(score, write_pairs, read_scores, tmp_path):
+    path = write_pairs("pairs.parquet", 50)
+    score(path, output="with_columns")
+    score(path, output="alone", columns=[])
+    names = ["precision", "recall", "f1", "best_reference"]
+    alone = read_scores(tmp_path / "alone")
+    assert alone.to_pydict() == read_scores(tmp_path / "with_columns").select(names).to_pydict()
+
+
 def test_json_fields_have_the_type_of_all_their_values(score, write, tmp_path):
     lines = [
         {"candidate": "it", "reference": "a", "score": 1, "meta": {"lp": "de-en"}},
