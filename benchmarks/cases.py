@@ -244,8 +244,10 @@ def start(settings: Settings) -> Case:
         OURS: partial(_await_score, ours, str(model.bundle())),
         PEER: partial(_await_score, theirs, str(model.folder), str(model.num_layers)),
     }
-    case.timings, seconds = _time_in_turn(calls, settings.rounds)
-    case.figures = [ratio("ours, against bert-score 0.3.13", seconds[OURS], seconds[PEER])]
+    timings = _time_in_turn(calls, settings.rounds)
+    case.timings = list(timings.values())
+    ours_seconds, peer_seconds = timings[OURS].seconds, timings[PEER].seconds
+    case.figures = [ratio("ours, against bert-score 0.3.13", ours_seconds, peer_seconds)]
     return case
 
 
@@ -372,13 +374,18 @@ def judging(settings: Settings) -> Case:
         f"BLEU is computed from {SYSTEMS} × {len(references):,} texts, and tested with 10,000 "
         "swaps."
     )
-    case.timings, seconds = _time_in_turn({**calls, **on_texts}, settings.rounds)
+    timings = _time_in_turn({**calls, **on_texts}, settings.rounds)
+    case.timings = list(timings.values())
     case.figures = [
-        figure(name, "s", seconds[name], Goal(goal, at_most=True))
+        figure(name, "s", timings[name].seconds, Goal(goal, at_most=True))
         for name, (goal, _) in on_scores.items()
     ]
     case.figures.append(
-        ratio("BLEU, against sacreBLEU's PairedTest", seconds[BLEU], seconds[PEER_BLEU])
+        ratio(
+            "BLEU, against sacreBLEU's PairedTest",
+            timings[BLEU].seconds,
+            timings[PEER_BLEU].seconds,
+        )
     )
     return case
 
@@ -407,11 +414,9 @@ def p_of_peer(systems: list[list[str]], references: list[str]) -> list[float]:
     ]
 
 
-def _time_in_turn(
-    calls: Mapping[str, Callable[[], object]], rounds: int
-) -> tuple[list[Timing], dict[str, list[float]]]:
+def _time_in_turn(calls: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, Timing]:
     """Time each call once per round, each round in the reverse order of the last, after a warm-up
-    round; return the timings, and the seconds of each call by its name.
+    round.
     """
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     processor_seconds: dict[str, list[float]] = {name: [] for name in calls}
@@ -424,8 +429,7 @@ def _time_in_turn(
             calls[name]()
             seconds[name].append(time.perf_counter() - begin)
             processor_seconds[name].append(_processor_time() - processor_begin)
-    warm = {name: taken[1:] for name, taken in seconds.items()}
-    return [Timing(name, warm[name], processor_seconds[name][1:]) for name in calls], warm
+    return {name: Timing(name, seconds[name][1:], processor_seconds[name][1:]) for name in calls}
 
 
 def _processor_time() -> float:
