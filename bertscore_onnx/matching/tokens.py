@@ -123,7 +123,7 @@ _BEFORE_WORDS = ("", "a ", "(", '"', "_")
 def _word_ids(left_out: Iterable[str], tokenise: Tokenise) -> list[NDArray[np.int64]]:
     """Return the ids that words may have, (tokens,) each.
 
-    They depend on what stands before a word: nothing, a space, or punctuation.
+    They depend on what precedes a word: nothing, a space, or punctuation.
     """
     forms = set()
     for word in filter(None, left_out):

@@ -296,8 +296,8 @@ def _seem_streams(candidates: Side, references: Side) -> bool:
     """Return whether the order of references seems sacreBLEU's.
 
     Then there are as many references for each candidate as candidates. In the order that is right,
-    a candidate shares more trigrams of characters with its references: here half as many again, and
-    five for each candidate, as texts of few words share some by chance.
+    a candidate shares more trigrams of characters with its references: here more than 1.5 times as
+    many, and more than five more for each candidate, as texts of few words share some by chance.
     """
     number = len(candidates)
     if not 1 < number <= _MOST_STREAMS or (references.counts != number).any():

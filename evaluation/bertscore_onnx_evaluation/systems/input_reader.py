@@ -1,8 +1,8 @@
 """Read the inputs of a comparison.
 
-`InputReader` reads the texts and scores of systems, and what stands beside them. Systems are a
-list, file or table for each; or the values of the column `system` of a table; or those columns of a
-table that are named.
+`InputReader` reads the texts and scores of systems, and the other columns of their tables. Systems
+are a list, file or table for each; or the values of the column `system` of a table; or those
+columns of a table that are named.
 """
 
 from collections.abc import (
