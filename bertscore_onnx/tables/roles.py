@@ -1,0 +1,68 @@
+"""The roles of columns, and the usual names by which they are known."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from bertscore_onnx.errors import Argument, InputError
+
+USUAL_NAMES: Mapping[str, tuple[str, ...]] = {
+    "candidate": (
+        "candidate",
+        "prediction",
+        "predictions",
+        "output",
+        "hypothesis",
+        "response",
+        "answer",
+    ),
+    "reference": ("reference", "references", "target", "ground_truth"),
+}
+"""The usual names of the column of each role; those of references may have a number: `reference2`,
+`reference_3`.
+"""
+
+_NUMBER = re.compile(r"[ _.-]?([0-9]{1,9})$")
+
+
+def plain_name(name: object) -> str:
+    """Return the name of a column without case, byte order marks, and blanks around it."""
+    return str(name).replace("\ufeff", "").strip().casefold()
+
+
+def usual_columns(role: str, names: Iterable[str], title: str, option: str | Argument) -> list[str]:
+    """Return the columns that have a role by their usual names; none if there is none.
+
+    Case, blanks and byte order marks of names do not count. There are several columns only of
+    references, in the order of their numbers.
+
+    Args:
+        role: a role of `USUAL_NAMES`.
+        names: the columns of a table.
+        title: the table, for messages.
+        option: the option, or the argument, that names the column.
+
+    Raises:
+        InputError: columns have two different usual names.
+    """
+    numbers: dict[str, int] = {}
+    plain_names = set()
+    for name in names:
+        plain = plain_name(name)
+        number = -1
+        found = _NUMBER.search(plain)
+        if role == "reference" and found is not None:
+            plain = plain[: found.start()]
+            number = int(found[1])
+        if plain in USUAL_NAMES[role]:
+            numbers[name] = number
+            plain_names.add(plain)
+    columns = sorted(numbers, key=numbers.__getitem__)
+    num_without_number = list(numbers.values()).count(-1)
+    if len(plain_names) > 1 or num_without_number > 1:
+        shown = " and ".join(map(repr, columns))
+        raise InputError(
+            f"{title}: there are columns {shown}; expected one of them. Name it with ",
+            option,
+            ".",
+        )
+    return columns
