@@ -179,7 +179,7 @@ FIRST = {
     "chinese": "models",
     "idf": "idf_and_rescaling",
     "baseline": "idf_and_rescaling",
-    "threshold": "service",
+    "threshold": "gate",
     "significance": "which_system",
     "bert-score": "migrating",
     "comet": "which_metric_in_ten_lines alternatives",
