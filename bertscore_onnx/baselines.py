@@ -27,6 +27,7 @@ from bertscore_onnx.errors import Argument, BundleError, InputError
 from bertscore_onnx.files import replace_whole
 from bertscore_onnx.hub.source import read_names
 from bertscore_onnx.scorer import BERTScorer
+from bertscore_onnx.tables.repeats import RepeatCounter
 
 Floats = NDArray[np.float64]
 SEED = 12345
@@ -292,7 +293,7 @@ def compute_baseline(
     Args:
         scorer: without idf and rescaling.
         texts: those of a corpus, of which the first million are read, and the ones of fewer words
-            than `max_words` count; equal ones are drawn like others.
+            than `max_words` count; equal ones are drawn like others, and many come with a warning.
         num_pairs: the most pairs to score; None for all that the texts make.
         max_words: the number of words that is too many.
         seed: of the draw; bert-score draws the same pairs after `numpy.random.seed(seed)`.
@@ -313,7 +314,12 @@ def compute_baseline(
         )
     if not tolerance >= 0:
         raise InputError(f"tolerance is {tolerance}; expected 0 or more.")
-    pairs = draw_pairs(short_texts(texts, max_words), num_pairs, seed)
+    short = short_texts(texts, max_words)
+    repeats = RepeatCounter()
+    for text in short:
+        repeats.add([text])
+    repeats.warn()
+    pairs = draw_pairs(short, num_pairs, seed)
     scores = _Scores(len(scorer.manifest.layers), len(pairs))
     with closing(scorer.stream(pairs, verbose=verbose)) as stream:
         for score in stream:

@@ -56,6 +56,7 @@ USES = {
         "tables.batches",
         "tables.columns",
         "tables.joins",
+        "tables.repeats",
         "tables.sources",
         "tables.table",
         "tables.whole_table",
@@ -218,7 +219,7 @@ MOST_CHOICES_OF_A_FILE = 15.0
 FULLER = {
     "bertscore_onnx/__main__.py": 8.7,
     "bertscore_onnx/cli/count_documents.py": 10.0,
-    "bertscore_onnx/cli/inputs.py": 10.6,
+    "bertscore_onnx/cli/inputs.py": 10.5,
     "bertscore_onnx/cli/options.py": 10.4,
     "bertscore_onnx/compat/bert_score/utils.py": 9.5,
     "bertscore_onnx/scoring/pipeline.py": 8.4,

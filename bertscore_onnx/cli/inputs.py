@@ -42,6 +42,7 @@ from bertscore_onnx.tables.sources import (
 
 if TYPE_CHECKING:
     from bertscore_onnx.tables.readers import RawRow, TableReader
+    from bertscore_onnx.tables.repeats import RepeatCounter
     from bertscore_onnx.tables.whole_table import WholeTable
 
 
@@ -208,6 +209,8 @@ class KeptRows:
         """Whether a side of all pairs that were read is blank."""
         self.groups: deque[str] = deque()
         """The groups of the rows that wait, if a file has them."""
+        self.repeats: RepeatCounter | None = None
+        """Counts the rows that repeat others, if a command asks for it."""
         self.joins: list[str] = []
         """What is said of how tables were joined."""
 
@@ -268,6 +271,8 @@ class TextPairs:
                 has_reference = any(text.strip() for text in references)
                 kept.is_blank &= not (candidate.strip() and has_reference)
             context = rows[-1][0] if num_files < len(rows) else None
+            if kept is not None and kept.repeats is not None:
+                kept.repeats.add([*texts, *(context or ())])
             text, *texts_in_context = in_context([candidate, *references], context, "context")
             yield text, texts_in_context
 

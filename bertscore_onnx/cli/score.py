@@ -28,6 +28,7 @@ from bertscore_onnx.tables.columns import (
     check_score_names,
     roles_of_command,
 )
+from bertscore_onnx.tables.repeats import RepeatCounter
 
 if TYPE_CHECKING:
     import numpy as np
@@ -158,6 +159,8 @@ def score(
     )
     num_before = int(settings["idf"] is True)
     kept = KeptRows(keeps=result.with_texts, num_before=num_before)
+    if min_f1 is not None:
+        kept.repeats = RepeatCounter()
     needs_columns = (
         result.with_texts
         and inputs[0].format == "jsonl"
@@ -176,6 +179,8 @@ def score(
             means, groups = write_scores(
                 scorer, pairs, result, kept, of_json, lang=lang, min_f1=min_f1, quiet=quiet
             )
+    if kept.repeats is not None:
+        kept.repeats.warn()
     gates = {"": means.gate()}
     for name, of_group in groups.items():
         gates[f" of the group {one_line(name)}"] = of_group.gate()

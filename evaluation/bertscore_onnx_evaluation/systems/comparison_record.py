@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx import __version__
+from bertscore_onnx.tables.repeats import RepeatCounter
 from bertscore_onnx.tables.table import count, listed, plural
 from bertscore_onnx_evaluation.column_roles import ColumnChoice, in_words
 from bertscore_onnx_evaluation.metric_scores import is_bertscore
 from bertscore_onnx_evaluation.systems.corpus_scores import ROUNDING
-from bertscore_onnx_evaluation.systems.dependence import alike_neighbours, repeated_rows
+from bertscore_onnx_evaluation.systems.dependence import alike_neighbours
 from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, MIN_UNITS, SIGNIFICANT
 from bertscore_onnx_evaluation.systems.verdicts import (
     MetricResult,
@@ -207,13 +208,21 @@ class ComparisonRecord:
         """Warn if segments repeat others or resemble neighbours; empty otherwise."""
         if self.documents:
             return ""
-        scores = [metric.segment_scores for metric in self.metrics]
         differences: list[NDArray[np.float64]] = []
-        for of_metric in scores:
-            rows = of_metric[1:] - of_metric[0] if self._is_compared else of_metric
-            differences.extend(rows)
-        repeated = repeated_rows(self.candidates, self.references, scores)
-        return repeated or alike_neighbours(differences)
+        for metric in self.metrics:
+            scores = metric.segment_scores
+            differences.extend(scores[1:] - scores[0] if self._is_compared else scores)
+        return self._repeated_rows() or alike_neighbours(differences)
+
+    def _repeated_rows(self) -> str:
+        """Warn if texts repeat with the scores that were given; empty otherwise."""
+        # Equal texts may differ in the last digit of scores that are computed here.
+        given = [metric.segment_scores for metric in self.metrics if not metric.computed_name]
+        counter = RepeatCounter()
+        for segment, outputs in enumerate(zip(*self.candidates, strict=True)):
+            scores = [of_metric[:, segment].tobytes() for of_metric in given]
+            counter.add((*self.references[segment], *outputs), tuple(scores))
+        return counter.warning
 
     def _first_that_finds_nothing(self) -> str:
         """Warn if no p of a metric can be significant; empty otherwise."""

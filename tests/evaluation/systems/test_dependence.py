@@ -13,53 +13,33 @@ def warned(scores, **options):
     return " ".join(compare(scores=scores, num_resamples=39, **options).warnings)
 
 
-def drawn(kind, rng, segments):
-    base = rng.normal(0.85, 0.05, segments)
-    return {
-        "fine": np.stack([base, base + rng.normal(0, 0.03, segments)]),
-        "the same": np.stack([base, base]),
-        "0 or 1": rng.integers(2, size=(2, segments)).astype(float),
-        "grades": rng.integers(1, 6, size=(2, segments)).astype(float),
-        "the same, 0 to 100": np.tile(rng.integers(0, 101, segments), (2, 1)).astype(float),
-        "four digits": np.stack([base, base + rng.normal(0, 0.03, segments)]).round(4),
-        "many zeros": np.stack([base, base + 0.01]) * (rng.random(segments) < 0.4),
-    }[kind]
-
-
-KINDS = ("fine", "the same", "0 or 1", "grades", "the same, 0 to 100", "four digits", "many zeros")
-
-
-@pytest.mark.parametrize("segments", [30, 300, 2000])
-@pytest.mark.parametrize("kind", KINDS)
-def test_scores_that_are_equal_by_chance_are_not_called_repeats(kind, segments):
-    for seed in range(5):
-        scores = drawn(kind, np.random.default_rng([seed, segments]), segments)
-        assert "repeat" not in warned(dict(zip("ab", scores, strict=True)))
-
-
-@pytest.mark.parametrize("times", [2, 5, 8])
-@pytest.mark.parametrize("kind", ["fine", "the same"])
-def test_repeated_rows_are_counted_in_any_order(kind, times):
-    rng = np.random.default_rng(times)
-    scores = np.repeat(drawn(kind, rng, 48), times, axis=1)
-    for order in (np.arange(48 * times), rng.permutation(48 * times)):
-        repeated = dict(zip("ab", scores[:, order], strict=True))
-        assert f"{48 * times} rows, 48 different: the others repeat them" in warned(repeated)
-        documents = (np.arange(48 * times) // times)[order].tolist()
-        assert warned(repeated, documents=documents) == ""
-
-
-def test_repeated_texts_are_counted_by_references_and_all_outputs():
-    references = [f"the cat sat on mat {row}" for row in range(24)] * 8
+def test_rows_whose_texts_and_given_scores_repeat_are_counted():
+    references = [f"the cat sat on mat {row} of the red house" for row in range(24)] * 8
     texts = {
         "a": [f"a cat {row}" for row in range(24)] * 8,
         "b": [f"the cat {row % 2}" for row in range(24)] * 8,
     }
     options = {"metrics": ["chrf"], "num_resamples": 39}
     [warning] = compare(texts, references, **options).warnings
-    assert warning.startswith("192 rows, 24 different: the others repeat them")
-    texts["b"] = [f"the cat {row}" for row in range(192)]
-    assert not any("repeat" in one for one in compare(texts, references, **options).warnings)
+    assert warning.startswith("168 of 192 rows repeat others")
+    documents = [row % 24 for row in range(192)]
+    assert compare(texts, references, documents=documents, **options).warnings == []
+    different = dict.fromkeys("ab", np.random.default_rng(0).random(192))
+    given = compare(texts, references, scores={"m": different}, **options).warnings
+    assert not any("repeat" in warning for warning in given)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_answers_and_labels_are_no_repeats(seed):
+    rng = np.random.default_rng(seed)
+    answers = [["yes", "no"], [f"label_of_class_{number}" for number in range(50)]][seed % 2]
+    gold = rng.choice(answers, 120)
+    systems = {}
+    for name in ("a", "b"):
+        is_right = rng.random(120) < 0.7
+        systems[name] = np.where(is_right, gold, rng.choice(answers, 120)).tolist()
+    found = compare(systems, gold.tolist(), metrics=["chrf"], num_resamples=39)
+    assert not any("repeat" in warning for warning in found.warnings)
 
 
 def neighbours(rng, segments, correlation):
