@@ -1,6 +1,8 @@
 """Scores a few pairs with a bundle and prints them with their P, R and F.
 
-`python demo.py BUNDLE`
+    python demo.py BUNDLE
+
+BUNDLE is a folder that `bertscore-onnx export` wrote.
 """
 
 import sys

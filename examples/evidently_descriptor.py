@@ -1,10 +1,10 @@
 """BERTScore as a descriptor of evidently: F of each row's output against its reference.
 
-    pip install evidently 'pandas<3' 'bertscore-onnx[cpu]'    # evidently 0.7.23 fails with newer
-    ones python evidently_descriptor.py BUNDLE TABLE.json
+    pip install evidently 'pandas<3' 'bertscore-onnx[cpu]'
+    python evidently_descriptor.py BUNDLE TABLE.json
 
-The table is JSON as pandas reads it, with the columns `output` and `reference`; a reference may be
-a list of texts.
+evidently 0.7.23 fails with newer versions of pandas. The table is JSON as pandas reads it, with the
+columns `output` and `reference`; a reference may be a list of texts.
 """
 
 import sys

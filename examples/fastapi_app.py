@@ -1,4 +1,10 @@
-"""A FastAPI application that scores: `BERTSCORE_BUNDLE=path/to/bundle uvicorn fastapi_app:app`."""
+"""A FastAPI application that scores.
+
+    export BERTSCORE_BUNDLE=path/to/bundle
+    uvicorn fastapi_app:app
+
+The bundle is a folder that `bertscore-onnx export` wrote.
+"""
 
 import asyncio
 import math

@@ -1,8 +1,9 @@
 """A WSGI application that scores, one model and one batcher in each process of gunicorn.
 
 Run it without `--preload`, so that each process loads this module after the fork:
-`BERTSCORE_BUNDLE=path/to/bundle gunicorn --worker-class gthread --threads 16
-gunicorn_app:application`.
+
+    export BERTSCORE_BUNDLE=path/to/bundle
+    gunicorn --worker-class gthread --threads 16 gunicorn_app:application
 """
 
 import json

@@ -1,8 +1,11 @@
 """BERTScore as an evaluator of langsmith: F of a run's output against that of its example.
 
-Install it with `pip install langsmith 'bertscore-onnx[cpu]'`, copy this file, and pass the
-evaluator to langsmith's `evaluate(my_system, data="my dataset",
-evaluators=[bertscore(BERTScorer("path/to/bundle"))])`.
+    pip install langsmith 'bertscore-onnx[cpu]'
+
+Copy this file, and pass the evaluator to langsmith's `evaluate`:
+
+    evaluator = bertscore(BERTScorer("path/to/bundle"))
+    evaluate(my_system, data="my dataset", evaluators=[evaluator])
 """
 
 from collections.abc import Callable

@@ -1,7 +1,8 @@
 """BERTScore in lighteval: its own metric `bert_score`, with the scores of a bundle.
 
-    pip install lighteval 'bertscore-onnx[cpu]' BERTSCORE_BUNDLE=path/to/bundle lighteval accelerate
-    MODEL TASK --custom-tasks lighteval_metric.py
+    pip install lighteval 'bertscore-onnx[cpu]'
+    export BERTSCORE_BUNDLE=path/to/bundle
+    lighteval accelerate MODEL TASK --custom-tasks lighteval_metric.py
 
 lighteval has a copy of bert-score's code with one model and its baseline built in. This file puts a
 scorer of the bundle into the metric, for every task that has it, such as `summarization:xsum`; add

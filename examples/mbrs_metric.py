@@ -1,10 +1,10 @@
 """BERTScore as a metric of mbrs, for minimum Bayes risk decoding: the candidate most similar to all
 the others.
 
-    pip install mbrs 'setuptools<81' 'bertscore-onnx[cpu]'    # mbrs 0.1.8 imports pkg_resources,
-    and PyTorch python mbrs_metric.py BUNDLE HYPOTHESES.txt               # one per line; prints the
-    best
+    pip install mbrs 'setuptools<81' 'bertscore-onnx[cpu]'
+    python mbrs_metric.py BUNDLE HYPOTHESES.txt    # one per line; prints the best
 
+mbrs 0.1.8 imports pkg_resources, which newer versions of setuptools lack, and PyTorch.
 Every text is encoded once, and all pairs of texts are matched in one call.
 """
 

@@ -1,11 +1,11 @@
 """BERTScore as a metric of ragas: F of a response against its reference, or against the best of
 several.
 
-    pip install ragas 'langchain-community<0.4' 'bertscore-onnx[cpu]'    # ragas 0.4.3 fails with
-    newer ones python ragas_metric.py BUNDLE SAMPLES.json
+    pip install ragas 'langchain-community<0.4' 'bertscore-onnx[cpu]'
+    python ragas_metric.py BUNDLE SAMPLES.json
 
-The samples are a list of objects with `response` and `reference`. In a ragas experiment, call
-`await metric.ascore(…)`.
+ragas 0.4.3 fails with newer versions of langchain-community. The samples are a list of objects with
+`response` and `reference`. In a ragas experiment, call `await metric.ascore(…)`.
 """
 
 import asyncio

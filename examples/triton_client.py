@@ -1,7 +1,8 @@
-"""Scores the lines of two files on a Triton server, with a model that `triton_repository.py` wrote.
+r"""Scores the lines of two files on a Triton server, with the model of `triton_repository.py`.
 
-    pip install 'tritonclient[grpc]' bertscore-onnx python triton_client.py BUNDLE candidates.txt
-    references.txt [--url localhost:8001] [--name bertscore] [--lang en]
+    pip install 'tritonclient[grpc]' bertscore-onnx
+    python triton_client.py BUNDLE candidates.txt references.txt \
+        [--url localhost:8001] [--name bertscore] [--lang en]
 
 BUNDLE is the bundle that the server runs; the client uses its tokenizer, since the server takes
 token ids. Prints P, R and F of each line, raw, or rescaled with the bundle's baseline of a

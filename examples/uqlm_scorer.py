@@ -1,12 +1,15 @@
 """BERTScore in uqlm: its black-box scorer `bert_score`, with the scores of a bundle, each text
 encoded once.
 
-    pip install uqlm 'pyarrow<22' 'bertscore-onnx[cpu]'    # newer ones fail with uqlm's NumPy on
-    Python 3.12 and below python uqlm_scorer.py BUNDLE "a response" "a sampled response" ["another"
-    ...]
+    pip install uqlm 'pyarrow<22' 'bertscore-onnx[cpu]'
+    python uqlm_scorer.py BUNDLE "a response" "a sampled response" ["another" ...]
 
-In your own program, `uqlm.scorers.shortform.black_box.BertScorer = lambda device:
-BundleScorer(scorer)` before `BlackBoxUQ(llm, scorers=["bert_score"])`. uqlm itself imports PyTorch.
+On Python 3.12 and below, newer versions of pyarrow fail with uqlm's NumPy. In your own program:
+
+    uqlm.scorers.shortform.black_box.BertScorer = lambda device: BundleScorer(scorer)
+    uq = BlackBoxUQ(llm, scorers=["bert_score"])
+
+uqlm itself imports PyTorch.
 """
 
 import sys

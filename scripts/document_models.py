@@ -1,5 +1,4 @@
-"""Writes the page of models from the catalogue and from the results of the parity tests (`make
-docs`).
+"""Writes the page of models from the catalogue and the results of the parity tests (`make docs`).
 
     python scripts/document_models.py [RESULTS …]
 

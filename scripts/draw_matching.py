@@ -1,6 +1,8 @@
 """Draws the matching tokens of a real pair, from its scores, as an SVG (`make picture`).
 
-python scripts/draw_matching.py BUNDLE
+    python scripts/draw_matching.py BUNDLE
+
+BUNDLE is the one that `make demo` makes.
 """
 
 import sys

@@ -1,6 +1,8 @@
 """Draws the report of a comparison as readers see it, in Chromium (`make picture`).
 
-python scripts/draw_report.py BUNDLE
+    python scripts/draw_report.py BUNDLE
+
+BUNDLE is the one that `make demo` makes.
 """
 
 import re

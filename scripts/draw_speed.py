@@ -3,7 +3,7 @@
 It writes them into benchmarks/figures.md, and from that page a table for the README, of the machine
 with AMX, and two tables and an SVG for docs/performance.md.
 
-python scripts/draw_speed.py [REPORT …]
+    python scripts/draw_speed.py [REPORT …]
 
 REPORT is a file that `make bench` wrote, such as build/benchmarks/cpu.json.
 """

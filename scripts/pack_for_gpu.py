@@ -1,5 +1,6 @@
-"""Packs what a machine with a GPU and no network needs: `scripts/pack_for_gpu.py FOLDER
-[--architecture 90]`.
+"""Packs what a machine with a GPU and no network needs.
+
+    python scripts/pack_for_gpu.py FOLDER [--architecture 90]
 
 The machine has Python, PyTorch with CUDA and `onnx`. In FOLDER come `site.tar.xz`, with this
 library and the packages, and `setup.sh`: run `. setup.sh` beside it there, and `python -m

@@ -1,5 +1,6 @@
-"""Scores the examples' texts with another package of BERTScore: `python scripts/score_elsewhere.py
-PACKAGE MODEL`.
+"""Scores the examples' texts with another package of BERTScore.
+
+    python scripts/score_elsewhere.py PACKAGE MODEL
 
 Run it with a Python that has the package; MODEL is the folder of a model, such as the one that
 `examples/minilm.py` prints, and its layer 4 is used. It prints the versions, F of each pair scored

@@ -1,7 +1,8 @@
-"""Writes the judgements that WMT25 and WMT26 publish as a table for `bertscore-onnx meta`.
+r"""Writes the judgements that WMT25 and WMT26 publish as a table for `bertscore-onnx meta`.
 
-    python scripts/wmt_to_table.py wmt25-genmt-humeval.jsonl --language-pair en-cs_CZ >
-    judgements.tsv bertscore-onnx meta judgements.tsv --model roberta-large --metric chrf
+    python scripts/wmt_to_table.py wmt25-genmt-humeval.jsonl --language-pair en-cs_CZ \
+        > judgements.tsv
+    bertscore-onnx meta judgements.tsv --model roberta-large --metric chrf
 
 WMT25 (github.com/wmt-conference/wmt25-general-mt): JSON lines, one for each segment:
 
@@ -16,8 +17,8 @@ writes, an object of campaigns, or JSON lines of one campaign. A line is a scree
 with segments of a document:
 
     {"SOURCE---TARGET": [{"user_id": NAME, "annotation": [{SYSTEM: {"score": 90}}],
-                          "item": [{"item_id": "DOMAIN_###_DOCUMENT_###_SEGMENT", "tgt": {SYSTEM:
-                          TEXT}}]}]}
+                          "item": [{"item_id": "DOMAIN_###_DOCUMENT_###_SEGMENT",
+                                    "tgt": {SYSTEM: TEXT}}]}]}
 
 A row is the mean of an annotator's scores of an output; repeated lines and screens change nothing.
 Annotators called `unknown` are taken for several people. The reference, a human translation among

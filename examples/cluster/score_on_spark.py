@@ -4,8 +4,8 @@
     spark-submit score_on_spark.py BUNDLE PAIRS SCORES
 
 PAIRS has the columns `candidate` and `reference`, with one reference per row or a list of them.
-Every executor must see the bundle: at a path that all share, or shipped by `spark-submit --archives
-bundle.zip#NAME`, where BUNDLE is NAME.
+Every executor must see the bundle: at a path that all share, or shipped as an archive, by
+`spark-submit --archives bundle.zip#NAME`, where BUNDLE is NAME.
 """
 
 import sys

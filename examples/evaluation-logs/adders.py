@@ -1,11 +1,11 @@
 """Two programs that add numbers with different faults, in place of language models; and the sums to
 add.
 
-`python adders.py NUMBER` prints so many sums, with the answers of both.
+    python adders.py NUMBER
 
-The small logs of this folder are made of them. Both drop a carry in long sums, so that what is hard
-for one is hard for the other; `careful` drops it later, but forgets the last digit of sums that end
-in 17.
+This prints so many sums, with the answers of both. The small logs of this folder are made of them.
+Both drop a carry in long sums, so that what is hard for one is hard for the other; `careful` drops
+it later, but forgets the last digit of sums that end in 17.
 """
 
 import json

@@ -1,8 +1,10 @@
-"""Write logs of Inspect, without a network: `python write_inspect.py FOLDER NUMBER_OF_ITEMS EPOCHS
-[eval | json]`.
+"""Write logs of Inspect, without a network.
 
-`pip install inspect-ai`; the folder gets a log for each program of `adders.py`. From the second
-epoch on a program makes a carry more.
+    pip install inspect-ai
+    python write_inspect.py FOLDER NUMBER_OF_ITEMS EPOCHS [eval | json]
+
+The folder gets a log for each program of `adders.py`. From the second epoch on a program makes a
+carry more.
 """
 
 import sys

@@ -1,8 +1,9 @@
-"""Write logs of lm-evaluation-harness, without a network: `python write_lm_eval.py FOLDER
-NUMBER_OF_ITEMS`.
+"""Write logs of lm-evaluation-harness, without a network.
 
-`pip install lm-eval torch`; the folder gets a log and a file of results for each program of
-`adders.py`.
+    pip install lm-eval torch
+    python write_lm_eval.py FOLDER NUMBER_OF_ITEMS
+
+The folder gets a log and a file of results for each program of `adders.py`.
 """
 
 import json

@@ -1,6 +1,8 @@
 """BERTScore as a metric of a task in lm-evaluation-harness; `bertscore_example.yaml` is the task.
 
-    pip install lm-eval 'bertscore-onnx[cpu]' cd examples/lm-eval BERTSCORE_BUNDLE=path/to/bundle
+    pip install lm-eval 'bertscore-onnx[cpu]'
+    cd examples/lm-eval
+    export BERTSCORE_BUNDLE=path/to/bundle
     lm-eval run --model dummy --tasks bertscore_example --include_path .
 
 In your own task, name `process_results` and the metrics in the YAML as the example does.

@@ -1,8 +1,10 @@
 """BERTScore as an assertion of promptfoo: passes if F of the output against the variable
 `reference` is high enough.
 
-    npm install promptfoo pip install 'bertscore-onnx[cpu]' BERTSCORE_BUNDLE=path/to/bundle npx
-    promptfoo eval --config examples/promptfoo/promptfooconfig.yaml
+    npm install promptfoo
+    pip install 'bertscore-onnx[cpu]'
+    export BERTSCORE_BUNDLE=path/to/bundle
+    npx promptfoo eval --config examples/promptfoo/promptfooconfig.yaml
 
 promptfoo starts Python for each assertion, so each loads the model; PROMPTFOO_PYTHON names another
 Python.

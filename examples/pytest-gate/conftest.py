@@ -4,11 +4,11 @@ before.
 Copy this file beside your tests. It needs pytest, `bertscore-onnx[cpu]` and the path of a bundle in
 BERTSCORE_BUNDLE.
 
-    UPDATE_BASELINE=1 pytest    # stores the current scores in `baseline/`, one file per name:
-    commit them pytest                      # fails if the mean F dropped by more than `allowed`,
-    with p < .05
+    UPDATE_BASELINE=1 pytest    # stores the current scores in `baseline/`, one file per name
+    pytest                      # fails if the mean F dropped by more than `allowed`, with p < .05
 
-The test is a one-sided paired permutation test, on the same sentences in the same order.
+Commit the folder `baseline`. The test is a one-sided paired permutation test, on the same sentences
+in the same order.
 """
 
 import json

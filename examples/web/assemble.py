@@ -1,9 +1,9 @@
 """Writes the page and a bundle into a folder of files for any web server.
 
-python assemble.py BUNDLE [FOLDER]
+    python assemble.py BUNDLE [FOLDER]
+    python3 -m http.server --directory FOLDER
 
-FOLDER is `site` beside this file by default. To view the page: `python3 -m http.server --directory
-FOLDER`.
+FOLDER is `site` beside this file by default. The second command shows the page.
 """
 
 import hashlib
