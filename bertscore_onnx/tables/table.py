@@ -231,10 +231,11 @@ def number(digits: int, *, signed: bool = False, missing: str = MISSING) -> Form
     return write
 
 
-def p_value(digits: int) -> Format:
+def p_value(digits: int, level: float) -> Format:
     """Return a format of p-values, without a zero before the point.
 
-    If all decimals are 0, a bound is written, such as `<.001`.
+    If all decimals are 0, a bound is written, such as `<.001`. A p beside the level of
+    significance has more decimals, such as `.0504`: no other p looks like the level.
     """
 
     def write(value: float | None) -> str:
@@ -242,7 +243,10 @@ def p_value(digits: int) -> Format:
             return MISSING
         if value < 0.5 * 10**-digits:
             return f"<.{'1':0>{digits}}"
-        return f"{value:.{digits}f}".removeprefix("0")
+        decimals = digits
+        while value != level and f"{value:.{decimals}f}" == f"{level:.{decimals}f}":
+            decimals += 1
+        return f"{value:.{decimals}f}".removeprefix("0")
 
     return write
 

@@ -192,9 +192,11 @@ def _opened(scorers: "list[ScorerSettings]") -> "Iterator[BERTScorer]":
 
 def _print_report(tuning: "LayerTuning") -> None:
     """Print a table with the curve of F, then the conclusion."""
-    from bertscore_onnx.tables.table import number  # costs start-up time
+    from bertscore_onnx.tables.table import number, p_value  # costs start-up time
+    from bertscore_onnx_evaluation.systems.paired_tests import SIGNIFICANT
 
     short = number(3)
+    write_p = p_value(3, SIGNIFICANT)
     names = [name for name in tuning.language_pairs if name not in tuning.left_out]
     judged = sum(tuning.language_pairs[name] for name in names)
     mean = ""
@@ -216,7 +218,7 @@ def _print_report(tuning: "LayerTuning") -> None:
             interval = f"{short(f1.low)} to {short(f1.high)}"
         p = "best"
         if layer.layer != tuning.best_layer:
-            p = short(layer.p)
+            p = write_p(layer.p)
         cells = [
             str(layer.layer),
             _digits(layer.precision.pearson),

@@ -476,6 +476,7 @@ def _rows_of_figure(
 
 _signed = number(3, signed=True)
 _proportion = number(3)
+_p_value = p_value(3, SIGNIFICANT)
 
 
 class _Measure(NamedTuple):
@@ -807,13 +808,12 @@ def _sentinel_notes(result: LanguagePairResult) -> Iterator[str]:
 
     There is a note for each measure.
     """
-    write_p = p_value(3)
     for name, tests in result.tests.items():
         title = _MEASURES[name].title
         not_better = [test for test in tests.sentinels if test.p_holm >= SIGNIFICANT]
         if not_better:
             metrics = [
-                f"{test.metric} ({test.sentinel}, p {write_p(test.p_holm)})" for test in not_better
+                f"{test.metric} ({test.sentinel}, p {_p_value(test.p_holm)})" for test in not_better
             ]
             yield f"{title}: not significantly better than a sentinel: {', '.join(metrics)}"
         elif tests.sentinels:
@@ -868,7 +868,7 @@ def _p_of(tests: MeasureTests, first: str, second: str) -> str:
     if difference is None:
         return MISSING
     smallest = tests.smallest_p * len(tests.differences) / 2
-    text = p_value(3)(max(difference.p_holm, min(smallest, 1.0)))
+    text = _p_value(max(difference.p_holm, min(smallest, 1.0)))
     if difference.p_holm > smallest or text.startswith("<"):
         return text
     return f"<={text}"

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bertscore_onnx.tables import table
 from bertscore_onnx.tables.table import count, listed, plural
 from bertscore_onnx_evaluation.metric_scores import SACREBLEU
 from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS, SIGNIFICANT
@@ -276,13 +277,8 @@ def fixed(value: float, decimals: int) -> str:
 
 
 def p_value(p: float) -> str:
-    """Return a p-value with four decimals, or a bound where they are all zero.
-
-    It has more decimals where four would be those of 0.05.
-    """
-    if p < 0.00005:
-        return "< 0.0001"
-    return fixed(p, _digits_apart(4, [p], [SIGNIFICANT]))
+    """Return a p-value with four decimals or more."""
+    return table.p_value(4, SIGNIFICANT)(p)
 
 
 def _digits_apart(digits: int, values: Sequence[float], thresholds: Sequence[float]) -> int:
@@ -303,7 +299,9 @@ def _digits_apart(digits: int, values: Sequence[float], thresholds: Sequence[flo
 def equals(p: float) -> str:
     """Return a p-value as it stands in a sentence, after "p"."""
     text = p_value(p)
-    return text if text.startswith("<") else f"= {text}"
+    if text.startswith("<"):
+        return text.replace("<", "< ")
+    return f"= {text}"
 
 
 # Verdicts.

@@ -79,7 +79,8 @@ def test_the_table_has_every_number(tiny_bundle):
             counts = [str(value) for value in (one.won, one.lost, one.tied, one.differing)]
             # no difference of five segments is rejected
             assert one.delta_low is one.delta_high is None
-            assert row[2:] == [delta, "", f"{one.p:.4f}", f"{one.p_holm:.4f}", *counts]
+            p_values = [f"{p:.4f}".removeprefix("0") for p in (one.p, one.p_holm)]
+            assert row[2:] == [delta, "", *p_values, *counts]
         assert metric.signature in text_of(section(page, "method"))
     assert text_of(next(page.iter("h1"))) == "Which of 3 systems is best?"
     assert "BERTScore F1: better scores best: " in text_of(next(page.iter("header")))
@@ -213,7 +214,8 @@ def test_the_table_has_the_systems_under_each_metric(comparison):
     system = comparison.metrics[0].systems[2]
     score, _, delta, interval, p, p_holm, verdict = rows[2 + bertscore.index("system-2")][1:]
     assert score == f"{system.score:.4f}"
-    assert (delta, p, p_holm) == (f"{system.delta:+.4f}", f"{system.p:.4f}", f"{system.p_holm:.4f}")
+    assert (delta, f"0{p}") == (f"{system.delta:+.4f}", f"{system.p:.4f}")
+    assert f"0{p_holm}" == f"{system.p_holm:.4f}"
     assert (interval, verdict) == (
         f"{system.delta_low:+.4f} to {system.delta_high:+.4f}",
         "▲ better",

@@ -421,7 +421,7 @@ def test_a_small_difference_is_not_rounded_to_zero():
     [_, new] = found.metrics[0].systems
     interval = f"{new.delta_low:+.5f} to {new.delta_high:+.5f}"
     assert re.search(
-        rf"^new +\S+ +{re.escape(f'{new.delta:+.5f}  {interval}')}  0.0001\*",
+        rf"^new +\S+ +{re.escape(f'{new.delta:+.5f}  {interval}')}  .0001\*",
         found.table(),
         re.MULTILINE,
     )

@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bertscore_onnx.tables import table
 from bertscore_onnx_evaluation.systems.verdicts import (
     MetricResult,
     SystemResult,
@@ -42,17 +43,17 @@ def metric(delta, p, *, name="bertscore", segments=100, counts=(60, 30, 10)):
 @pytest.mark.parametrize(
     ("found", "name", "sentence"),
     [
-        (metric(0.01, 0.001), "better", "is better than base: @, p = 0.0010."),
-        (metric(-0.01, 0.049), "worse", "is worse than base: @, p = 0.0490."),
-        (metric(0.01, 0.05), "unclear", "does not differ significantly from base: @, p = 0.0500."),
-        (metric(-0.01, 0.4), "unclear", "does not differ significantly from base: @, p = 0.4000."),
-        (metric(-1.5, 0.00001, name="ter"), "better", "is better than base: @, p < 0.0001."),
-        (metric(1.5, 0.01, name="ter"), "worse", "is worse than base: @, p = 0.0100."),
+        (metric(0.01, 0.001), "better", "is better than base: @, p = .0010."),
+        (metric(-0.01, 0.049), "worse", "is worse than base: @, p = .0490."),
+        (metric(0.01, 0.05), "unclear", "does not differ significantly from base: @, p = .0500."),
+        (metric(-0.01, 0.4), "unclear", "does not differ significantly from base: @, p = .4000."),
+        (metric(-1.5, 0.00001, name="ter"), "better", "is better than base: @, p < .0001."),
+        (metric(1.5, 0.01, name="ter"), "worse", "is worse than base: @, p = .0100."),
         (metric(0.0, 0.001), "same", "has the same score as base."),
         (
             metric(0.2, 0.001, segments=1),
             "unclear",
-            "does not differ significantly from base: @, p = 0.0010.",
+            "does not differ significantly from base: @, p = .0010.",
         ),
     ],
 )
@@ -84,7 +85,7 @@ def test_holms_p_decides_between_several_systems():
     reading = verdict(found, new, "base")
     assert headline(found).startswith("new scores best: not significantly better than base")
     assert reading.name == "unclear"
-    assert "p = 0.0200 (0.0600 with Holm's correction)" in reading.sentence
+    assert "p = .0200 (.0600 with Holm's correction)" in reading.sentence
 
 
 @pytest.mark.parametrize(
@@ -117,13 +118,13 @@ def test_a_difference_has_a_sign_unless_it_is_rounded_to_zero(value, name, text)
 
 def test_numbers_have_their_decimals():
     assert [fixed(-0.0, 1), fixed(-1.25, 1), fixed(100, 0)] == ["0.0", "-1.2", "100"]
-    assert [p_value(0.000999), p_value(1), p_value(0.00001)] == ["0.0010", "1.0000", "< 0.0001"]
-    assert [p_value(0.049996), p_value(0.05), p_value(0.0500001)] == [
-        "0.049996",
-        "0.0500",
-        "0.0500001",
+    assert [p_value(0.000999), p_value(1), p_value(0.00001)] == [".0010", "1.0000", "<.0001"]
+    assert [table.p_value(3, 0.05)(p) for p in (0.0495, 0.04995, 0.0504)] == [
+        *(".0495", ".04995", ".0504")
     ]
-    assert [equals(0.02), equals(0.00001)] == ["= 0.0200", "< 0.0001"]
+    for p in np.random.default_rng(7).normal(0.05, 0.001, 200).clip(0, 1).tolist():
+        assert (float(table.p_value(3, 0.05)(p)) < 0.05) == (p < 0.05)
+    assert [equals(0.02), equals(0.00001)] == ["= .0200", "< .0001"]
 
 
 @pytest.mark.parametrize(
@@ -167,7 +168,7 @@ def test_a_margin_is_answered(loss, gain, sentence):
     new = replace(found.systems[1], largest_loss=loss, largest_gain=gain, **judged)
     level = " (97.5 %, Gaffke's bound, if no score is below 0)"
     level = level.replace("%", "% each").replace("bound", "bounds") if new.equivalent else level
-    assert verdict(found, new, "base").sentence.partition(", p = 0.4000. ")[2] == sentence.replace(
+    assert verdict(found, new, "base").sentence.partition(", p = .4000. ")[2] == sentence.replace(
         "@", level
     )
     assert len(f"new: {sentence.replace('@', level)}") <= 2 * 80
