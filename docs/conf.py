@@ -32,6 +32,7 @@ extensions = [
     "extensions.docstrings",
     "extensions.finding",
     "extensions.heading_levels",
+    "extensions.moved",
     "extensions.public_names",
     "extensions.root_links",
     "extensions.short_cells",

@@ -15,7 +15,7 @@ PAGES = {
     "CODE_OF_CONDUCT.md": "project/code_of_conduct.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "SECURITY.md": "project/security.md",
-    "examples/README.md": "examples.md",
+    "examples/README.md": "integrations.md",
     "reproduce/README.md": "reproduce.md",
 }
 """Documents outside of this folder, and the pages that include them."""
@@ -34,7 +34,7 @@ def setup(sphinx: Sphinx) -> dict[str, bool]:
 def lead_to_pages(sphinx: Sphinx, document: str, source: list[str]) -> None:
     """Rewrite the links of a document that reach the root by `../`."""
     source[0] = re.sub(
-        r"\]\(\.\./(\w+\.md)", lambda found: f"]({_page(found[1]) or found[0][2:]}", source[0]
+        r"\]\(\.\./([\w/]+\.md)", lambda found: f"]({_page(found[1]) or found[0][2:]}", source[0]
     )
     source[0] = NAMED.sub(r"[](/\1)", source[0])
 

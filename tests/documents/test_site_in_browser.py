@@ -99,7 +99,7 @@ def test_the_first_page_can_be_read_in_either_scheme(browser, opened, scheme):
     assert [link.rpartition("/")[2] for link in links] == [
         "tutorial.html",
         "which_system.html",
-        "server.html",
+        "serve.html",
     ]
 
 
@@ -169,7 +169,7 @@ FIRST = {
     "memory": "limits troubleshooting",
     "confidence interval": "csv_to_paper which_system",
     "lm-eval": "compare_runs",
-    "docker": "service",
+    "docker": "serve",
     "several references": "tutorial",
     "layer": "which_metric",
     "json": "tables",
@@ -182,7 +182,7 @@ FIRST = {
     "threshold": "gate",
     "significance": "which_system",
     "bert-score": "migrating",
-    "comet": "which_metric_in_ten_lines alternatives",
+    "comet": "which_metric alternatives",
     "int8": "export",
     "negation": "blind_spots",
     "jupyter": "notebooks",
@@ -193,10 +193,10 @@ FIRST = {
     "document level test": "which_system",
     "why is my score low": "tutorial idf_and_rescaling",
     "HELM": "compare_runs",
-    "evalscope": "migrating evaluators compare_runs",
+    "evalscope": "migrating integrations compare_runs",
     "did my model get worse": "compare_runs",
     "AMX": "performance",
-    "int8 shift": "limits deployment performance differences",
+    "int8 shift": "limits performance differences",
 }
 """Words that readers search for, and the pages that answer them."""
 

@@ -96,7 +96,7 @@ def batch(
     All inputs are checked before anything is scored. With --idf, all references are counted first,
     which needs only the tokenizer.
 
-    Needs the extra `parquet`. docs/at_scale.md describes clusters.
+    Needs the extra `parquet`. docs/many_texts.md describes clusters.
 
     Examples:
         # Score a folder of tables; the same command resumes a job

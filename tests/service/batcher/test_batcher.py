@@ -232,7 +232,7 @@ def test_a_limit_out_of_range_is_refused_by_its_name(fake, limit):
 
 
 def test_the_document_names_the_defaults(pytestconfig):
-    text = (pytestconfig.rootpath / "docs" / "serving.md").read_text(encoding="utf-8")
+    text = (pytestconfig.rootpath / "docs" / "in_process.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)` \| ([\d.,]+)", text, re.MULTILINE)
     options = inspect.signature(MicroBatcher).parameters.values()
     defaults = {

@@ -1,4 +1,4 @@
-"""The examples of docs/serving.md run unchanged."""
+"""The examples of docs/in_process.md run unchanged."""
 
 import asyncio
 import contextlib
@@ -22,7 +22,7 @@ from tests.support.fake_scorer import GUARD
 
 pytestmark = pytest.mark.slow  # it starts servers
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "serving.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "in_process.md"
 CANDS = ["the cat sat on a mat", "a dog ran", "it is not a red house", "the tree"]
 REFS = ["a cat sits on the mat", "the dog runs", "it was a blue house", "a tree"]
 GUNICORN = [

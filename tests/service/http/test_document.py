@@ -97,7 +97,9 @@ def test_requests_are_logged_as_shown(server, tiny_bundle):
 
 
 def test_every_option_that_is_named_is_there():
-    named = {*re.findall(r"`(--[a-z-]+)", (DOCS / "server.md").read_text(encoding="utf-8"))}
+    pages = [DOCS / "server.md", DOCS / "serve.md"]
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
+    named = {*re.findall(r"`(--[a-z-]+)", text)}
     known = CliRunner().invoke(app, ["serve", "--help"]).output
     assert {option for option in named if option not in known} == set()
     assert len(named) > 10
