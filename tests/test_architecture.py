@@ -232,7 +232,6 @@ FULLER = {
     "bertscore_onnx/text/budget.py": 8.2,
     "bertscore_onnx/text/spec.py": 9.4,
     "evaluation/bertscore_onnx_evaluation/column_roles.py": 10.3,
-    "evaluation/bertscore_onnx_evaluation/systems/comparison.py": 10.3,
     "evaluation/bertscore_onnx_evaluation/systems/join.py": 10.2,
     "service/bertscore_onnx_service/batcher/queue.py": 7.3,
     "export/bertscore_onnx_export/graph/nodes.py": 9.5,

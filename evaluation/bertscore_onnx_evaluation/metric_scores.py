@@ -74,8 +74,8 @@ class MetricScores:
     """For the paired tests, which score resamples."""
     tie_tolerance: float = 0.0
     """Two segments tie if their scores differ by no more than this."""
-    worst: float | None = None
-    """The worst score that a segment can have; None if that is not known.
+    score_range: tuple[float, float] | None = None
+    """The lowest and the highest score that a segment can have; None if that is not known.
 
     With the metrics of sacreBLEU it is that of a corpus.
     """
@@ -327,7 +327,7 @@ def _bertscore(
             f"{signature}|value:{value}",
             corpus=corpus,
             tie_tolerance=TIE_TOLERANCE,
-            worst=getattr(scorer.rescaling.worst, value).item(),
+            score_range=(getattr(scorer.rescaling.worst, value).item(), 1.0),
         )
         if value == "F":
             metric = replace(metric, signature=signature, best_reference=best_reference)
@@ -486,7 +486,7 @@ def corpus_metric(
         str(metric.get_signature()),
         lower_is_better=corpus.lower_is_better,
         corpus=corpus,
-        worst=100.0 if lower_is_better else 0.0,
+        score_range=(0.0, 100.0),
     )
 
 

@@ -33,11 +33,13 @@ def rows(missing=0):
     "found",
     [
         lambda: compare(scores=SYSTEMS, all_pairs=True),
-        lambda: compare(scores=SYSTEMS, margin=0.5, worst=-9),
+        lambda: compare(scores=SYSTEMS, margin=0.5, score_range=(-9, 9)),
         lambda: compare(scores=SYSTEMS, documents=list("abcdefgh") * 5),
         lambda: compare(scores=rows(missing=3), missing="drop", num_resamples=50),
         lambda: compare(scores={name: [of, of + 0.1] for name, of in SYSTEMS.items()}),
-        lambda: compare(scores=SYSTEMS, by=["news"] * 25 + ["talks"] * 15, margin=0.5, worst=-9),
+        lambda: compare(
+            scores=SYSTEMS, by=["news"] * 25 + ["talks"] * 15, margin=0.5, score_range=(-9, 9)
+        ),
         lambda: compare(TEXTS, ["the cat", "the dog"] * 15, metrics=["chrf", "ter"]),
         lambda: compare(scores={"a": SYSTEMS["a"]}, by=["news"] * 25 + ["talks"] * 15),
     ],

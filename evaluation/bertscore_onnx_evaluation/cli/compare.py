@@ -154,12 +154,12 @@ def compare(
         float | None,
         test_option("--margin", metavar="D", help="Also test whether a system is at most D worse."),
     ] = None,
-    worst: Annotated[
-        float | None,
+    score_range: Annotated[
+        tuple[float, float] | None,
         test_option(
-            "--worst",
-            metavar="SCORE",
-            help="Worst possible score, for --margin.  [default: 0]",
+            "--score-range",
+            metavar="LOW HIGH",
+            help="Lowest and highest possible score, for --margin.",
         ),
     ] = None,
     fail_if_worse: Annotated[
@@ -244,7 +244,7 @@ def compare(
         ("--ref", bool(ref) and not cand, no_cand),
         ("--examples", bool(examples) and not cand, no_cand),
         ("--examples", bool(examples) and is_for_programs, "on TSV or LaTeX"),
-        ("--worst", worst is not None and margin is None, "without --margin; add it"),
+        ("--score-range", score_range is not None and margin is None, "without --margin; add it"),
         ("--methods", methods and not is_text, "with --format; JSON has the paragraph as methods"),
     )
     num_context = sentences_before(settings, context_sentences)
@@ -318,7 +318,7 @@ def compare(
             by=by,
             context_sentences=num_context,
             margin=margin,
-            worst=worst,
+            score_range=score_range,
             num_examples=num_examples,
             verbose=verbose,
         )

@@ -23,6 +23,7 @@ from bertscore_onnx.errors import Argument, InputError, InputTypeError, meant
 from bertscore_onnx.similarity import TokenNames, TokenSimilarity, pair_similarities
 from bertscore_onnx_evaluation.metric_scores import (
     BERTSCORE,
+    TIE_TOLERANCE,
     MetricScores,
     given_metrics,
     is_bertscore,
@@ -35,7 +36,6 @@ from bertscore_onnx_evaluation.metrics.correlation import finite
 from bertscore_onnx_evaluation.systems.comparison import Comparison
 from bertscore_onnx_evaluation.systems.comparison_record import Example
 from bertscore_onnx_evaluation.systems.corpus_scores import (
-    ROUNDING,
     CorpusScores,
     SegmentMeans,
     by_group,
@@ -101,7 +101,7 @@ def compare(
     by: str | Iterable[Hashable] | None = None,
     context_sentences: int = 0,
     margin: float | None = None,
-    worst: float | None = None,
+    score_range: tuple[float, float] | None = None,
     num_examples: int = 5,
     verbose: bool | None = False,
     **unknown: Never,
@@ -170,10 +170,9 @@ def compare(
         margin: a difference in the score, above 0; for each system, and in each group, the result
             then has the largest loss that is not excluded, and whether it is below the margin. Only
             with a single metric.
-        worst: the worst score that a segment can have, beside a margin: a loss is at most from the
-            baseline's best score to it. None for 0, for 1 where lower scores are better, and for
-            what an empty text scores by BERTScore; the `regressions` of given scores other than 0
-            and 1 need it.
+        score_range: the lowest and the highest score that a segment can have, beside a margin: a
+            loss is at most from one end to the other. Given scores other than 0 and 1 need it; None
+            for what an empty text scores and 1 by BERTScore.
         num_examples: how many of the segments that differ most to keep, for each system and
             direction.
         verbose: show a progress bar on standard error; None for one on a terminal, after 2 seconds.
@@ -193,7 +192,7 @@ def compare(
         ("metrics", metrics, Iterable, "names of metrics"),
         ("columns", columns, Mapping, "a mapping of roles to columns"),
         ("margin", margin, Real, "a number"),
-        ("worst", worst, Real, "a number"),
+        ("score_range", score_range, Sequence, "two numbers, the lowest and the highest score"),
         ("num_resamples", num_resamples, Real, "a number"),
         ("seed", seed, Real, "a number"),
         ("context_sentences", context_sentences, Integral, "an integer"),
@@ -235,7 +234,7 @@ def compare(
         missing=missing,
         needs_texts=bool(options),
     )
-    plan = _Plan(num_resamples, seed, all_pairs, margin, worst)
+    plan = _Plan(num_resamples, seed, all_pairs, margin, score_range)
     directions = (lower_is_better, higher_is_better)
     inputs = _read(joined, scores, value, options, directions, plan, context_sentences)
     scored, examples = _score(inputs, scorer, num_examples, verbose)
@@ -251,7 +250,7 @@ class _Plan:
     seed: int
     all_pairs: bool
     margin: float | None
-    worst: float | None
+    score_range: tuple[float, float] | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -299,8 +298,8 @@ def _read(
     # Of `Scores` it is known that higher ones are better, and what an empty text scores.
     ours = _our_scores(scores)
     if ours:
-        worst = _worst_of(ours, value)
-        given = {name: replace(metric, worst=worst) for name, metric in given.items()}
+        score_range = _range_of(ours, value)
+        given = {name: replace(metric, score_range=score_range) for name, metric in given.items()}
         undirected = ()
     _check_plan(plan, joined.systems, len(options) + len(given))
     documents = None
@@ -331,15 +330,14 @@ def _read(
 def _check_plan(plan: _Plan, names: Sequence[str], num_metrics: int) -> None:
     """Raise InputError for tests that these systems or metrics cannot have."""
     margin = plan.margin
-    worst = plan.worst
     if margin is not None and not (0 < margin < math.inf and num_metrics == 1):
         raise InputError(
             f"The margin is {margin}, with {num_metrics} metrics; expected a number above 0, and "
             "one metric, since others have another scale."
         )
-    if worst is not None and (margin is None or not math.isfinite(worst)):
-        given = f"The worst score is {worst}, with the margin {margin}"
-        raise InputError(f"{given}; expected two numbers, or neither.")
+    ends = plan.score_range
+    if ends is not None:
+        _check_range(ends, margin)
     if len(names) > 1:
         return
     alone = f"is about two systems, and {names[0]} is alone. Leave it out, or add another."
@@ -347,6 +345,14 @@ def _check_plan(plan: _Plan, names: Sequence[str], num_metrics: int) -> None:
         raise InputError(f"A margin {alone}")
     if plan.all_pairs:
         raise InputError(f"A test of all pairs {alone}")
+
+
+def _check_range(ends: Sequence[float], margin: float | None) -> None:
+    """Raise InputError for a range of scores without a margin, or of other than two ends."""
+    is_range = len(ends) == 2 and all(isinstance(end, Real) for end in ends)
+    if margin is None or not (is_range and -math.inf < ends[0] < ends[1] < math.inf):
+        given = f"The range of scores is {ends}, with the margin {margin}"
+        raise InputError(f"{given}; expected the lowest and the highest score, and a margin.")
 
 
 def _precisions(scores: object) -> tuple[str, ...]:
@@ -387,13 +393,10 @@ def _runs_of_systems(scores: object) -> list[Any]:
     return runs
 
 
-def _worst_of(ours: Sequence[Any], value: Value) -> float | None:
-    """Return what an empty text scores under the settings of all `Scores`.
-
-    None if some have no settings.
-    """
+def _range_of(ours: Sequence[Any], value: Value) -> tuple[float, float] | None:
+    """Return the range of `Scores`, from that of an empty text; None if some have no settings."""
     ends = [getattr(scores.worst, value).item() for scores in ours if scores.worst is not None]
-    return min(ends) if len(ends) == len(ours) else None
+    return (min(ends), 1.0) if len(ends) == len(ours) else None
 
 
 def _runs_of(texts: Sequence[str | tuple[str, ...]]) -> list[tuple[str, ...]]:
@@ -482,11 +485,11 @@ def _test(inputs: _Inputs, scored: _Metrics, plan: _Plan) -> list[MetricResult]:
             results.append(replace(result, groups=groups))
             continue
 
-        # The largest losses that are not excluded rest on the worst score that there can be.
+        # The largest losses that are not excluded rest on the scores that there can be.
         bounds = bounds_of = None
         if plan.margin is not None:
-            worst, is_assumed = _worst_score(metric, plan.worst, names, joined.segments)
-            bounds_of = partial(margin_bounds, worst=worst, seed=plan.seed)
+            score_range = _score_range(name, metric, plan.score_range, joined)
+            bounds_of = partial(margin_bounds, score_range=score_range, seed=plan.seed)
         tested = test(corpus, all_pairs=plan.all_pairs)
         if bounds_of is not None:
             bounds = bounds_of(corpus, len(names) - 1)
@@ -506,7 +509,7 @@ def _test(inputs: _Inputs, scored: _Metrics, plan: _Plan) -> list[MetricResult]:
             groups = group_results(*of_groups, margin=plan.margin, bounds_of=bounds_of)
             result = replace(result, groups=groups, mean_of_groups=mean_of_groups(*of_groups))
         if plan.margin is not None:
-            result = replace(result, worst=worst, is_worst_assumed=is_assumed)
+            result = replace(result, score_range=score_range)
         results.append(result)
     return results
 
@@ -522,36 +525,44 @@ def _signature(inputs: _Inputs, plan: _Plan) -> str:
     return signature
 
 
-def _worst_score(
-    metric: MetricScores, stated: float | None, names: Sequence[str], segments: Sequence[str | int]
-) -> tuple[float, bool]:
-    """Return the worst score of a segment, and whether it is assumed.
+def _score_range(
+    name: str, metric: MetricScores, stated: tuple[float, float] | None, joined: JoinedInputs
+) -> tuple[float, float]:
+    """Return the lowest and the highest score of a segment, stated or known.
 
-    It is the stated or the usual one. InputError is raised for a score beyond it.
+    InputError is raised if neither is so, or a score is outside.
     """
-    usual = 1.0 if metric.lower_is_better else 0.0
-    worst = next(score for score in (stated, metric.worst, usual) if score is not None)
     if not isinstance(metric.corpus, SegmentMeans):
         if stated is not None:
-            kind = "of a metric that is no mean of scores"
-            raise InputError(f"The worst score is {stated:.9g}, {kind}. Leave it out.")
-        return worst, False
+            given = f"A range of scores was stated, and {name} is no mean of scores"
+            raise InputError(f"{given}. Leave it out.")
+        return cast("tuple[float, float]", metric.score_range)
+    remedy = Argument("score_range", ["LOW", "HIGH"])
+    known = (0.0, 1.0) if metric.corpus.is_binary else metric.score_range
+    score_range = stated or known
+    if score_range is None:
+        raise InputError(
+            f"A margin on scores of {name} needs the lowest and the highest score that a segment "
+            "can have, since a loss may be as large as from one to the other. Add ",
+            remedy,
+            ".",
+        )
+    low, high = score_range
+    rounding = TIE_TOLERANCE * (high - low)
     all_scores = metric.corpus.runs or metric.corpus.segment_scores
-    for name, scores in zip(names, all_scores, strict=True):
-        beyond = scores - worst if metric.lower_is_better else worst - scores
-        places = np.argwhere(beyond > ROUNDING * np.abs(scores))
+    for system, scores in zip(joined.systems, all_scores, strict=True):
+        places = np.argwhere((scores < low - rounding) | (scores > high + rounding))
         if not len(places):
             continue
         score = scores[tuple(places[0])]
-        segment = segments[places[0][-1]]
-        side = "above" if metric.lower_is_better else "below"
+        segment = joined.segments[places[0][-1]]
         raise InputError(
-            f"{name} has the score {score:.9g} for segment {segment!r}, {side} the worst score, "
-            f"{worst:.9g}. State the worst that there can be with ",
-            Argument("worst"),
-            ".",
+            f"{system} has the score {score:.9g} for segment {segment!r}; expected {low:.9g} to "
+            f"{high:.9g}. State the lowest and the highest that there can be with ",
+            remedy,
+            ", or clip the scores.",
         )
-    return worst, stated is None and metric.worst is None and not metric.corpus.is_binary
+    return score_range
 
 
 def metric_result(
@@ -641,8 +652,6 @@ def margin_result(margin: float, bounds: MarginBounds, row: int) -> dict[str, An
     """
     loss = float(bounds.loss[row])
     gain = float(bounds.gain[row])
-    if math.isnan(loss) or math.isnan(gain):
-        return {}
     return {
         "not_worse": loss < margin,
         "equivalent": max(loss, gain) < margin,

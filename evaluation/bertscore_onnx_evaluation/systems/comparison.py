@@ -73,15 +73,12 @@ class Comparison(ComparisonRecord, Result):
         the systems that may be worse by the margin or more, in all segments or in a group.
 
         Raises:
-            InputError: that cannot be judged. Nobody named the baseline, the direction of a metric,
-                or with a margin the worst score; a system lacks segments that were left out; a
-                group is too small for a test; no p can be significant; or with a margin, nothing
-                says how large a loss can be.
+            InputError: that cannot be judged. Nobody named the baseline, or the direction of a
+                metric; a system lacks segments that were left out; a group is too small for a test;
+                or no p can be significant.
         """
         self._check_compared("A gate")
         self._check_named()
-        for metric in self.metrics:
-            _check_worst(metric)
         for name in self.systems[1:]:
             self._check_scores(name)
 
@@ -118,11 +115,11 @@ class Comparison(ComparisonRecord, Result):
             )
 
     def _check_scores(self, name: str) -> None:
-        """Raise InputError if scores that judge a system are missing or all equal."""
-        systems = []
+        """Raise InputError if scores that judge a system are missing."""
+        row = self.systems.index(name)
+        num_missing = self.lacking.get(name, 0)
         for metric in self.metrics:
-            systems += [system for system in metric.systems if system.name == name]
-        num_missing = self.lacking.get(name, 0) or max(system.missing_runs for system in systems)
+            num_missing = num_missing or metric.systems[row].missing_runs
         if num_missing:
             raise InputError(
                 f"{name} lacks {plural(num_missing, 'score')}, which cannot be left out where it "
@@ -130,12 +127,6 @@ class Comparison(ComparisonRecord, Result):
                 OptionalStep("a gate", "--fail-if-worse"),
                 ".",
             )
-        for metric, system in zip(self.metrics, systems, strict=True):
-            if metric.margin and system.largest_loss is None:
-                raise InputError(
-                    f"All scores of {self.systems[0]} and {name} are the same: nothing says how "
-                    "large a loss can be. Judge them without a margin."
-                )
 
     def _check_can_fail(self, metric: MetricResult) -> None:
         """Raise InputError if no result under a metric could be a regression."""
@@ -341,17 +332,6 @@ class Comparison(ComparisonRecord, Result):
             sentences.append("Rank: the places that the tests of all pairs leave open.")
         sentences += [*self._headlines, self.legend, *self.notes, *self.warnings]
         return " ".join(sentences)
-
-
-def _check_worst(metric: MetricResult) -> None:
-    """Raise InputError if nothing says which score is the worst."""
-    if metric.is_worst_assumed:
-        raise InputError(
-            f"Nothing says which score of {metric.title} is the worst that there can be, by which "
-            "a margin is judged. Add ",
-            Argument("worst"),
-            ".",
-        )
 
 
 def _is_worse(metric: MetricResult, system: SystemResult, judged: Outcome | None) -> bool:

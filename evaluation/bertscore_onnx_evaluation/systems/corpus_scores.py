@@ -94,9 +94,6 @@ class SegmentMeans:
     sizes: NDArray[np.float64]
     """The number of segments of each unit, (units,)."""
 
-    extremes: tuple[NDArray[np.float64], NDArray[np.float64]]
-    """The lowest and the highest score of a segment of each system, (systems,) each."""
-
     lower_is_better: bool
     """True for an error rate."""
 
@@ -129,7 +126,6 @@ class SegmentMeans:
             segment_scores=segment_scores,
             runs=runs,
             sizes=np.ones(segment_scores.shape[1]),
-            extremes=(segment_scores.min(axis=1), segment_scores.max(axis=1)),
             lower_is_better=lower_is_better,
             _rounding=ROUNDING * largest,  # (systems, units)
         )
@@ -180,8 +176,7 @@ class SegmentMeans:
         scores = [runs[:, segments] for runs in self.runs]
         if not scores:
             scores = self.segment_scores[:, segments]
-        metric = SegmentMeans(scores, lower_is_better=self.lower_is_better)
-        return metric._changed(extremes=self.extremes)
+        return SegmentMeans(scores, lower_is_better=self.lower_is_better)
 
     def by_document(self, documents: NDArray[np.int64]) -> "SegmentMeans":
         """Return the same metric with documents as its units.
@@ -251,17 +246,12 @@ class SegmentMeans:
         is_tie = np.abs(values) <= self._rounding_of_pairs(pairs)
         return UnitValues(np.where(is_tie, 0, values), self.sizes)
 
-    def worst_losses(self, pairs: NDArray[np.int64], worst: float) -> NDArray[np.float64]:
-        """Return the largest possible loss in a segment of each pair, (pairs,).
-
-        It is from the best score of the first system to the worst that there can be; NaN where all
-        scores are the worst.
-        """
-        lowest, highest = self.extremes
-        best = lowest if self.lower_is_better else highest
-        losses = np.abs(best[pairs[:, 0]] - worst)
-        is_same = lowest[pairs].min(axis=1) == highest[pairs].max(axis=1)
-        return np.where(is_same & (losses == 0), np.nan, losses)
+    def largest_losses(
+        self, pairs: NDArray[np.int64], score_range: tuple[float, float]
+    ) -> NDArray[np.float64]:
+        """Return the largest possible loss in a segment of each pair, (pairs,)."""
+        low, high = score_range
+        return np.full(len(pairs), high - low)
 
     def unit_scores(self) -> UnitValues:
         """Return the scores of the systems, unit by unit."""
@@ -428,8 +418,12 @@ class SummedStatistics:
         values += (self.deltas(pairs) - values.mean(axis=1))[:, None]
         return UnitValues(values, np.ones(num_units))
 
-    def worst_losses(self, pairs: NDArray[np.int64], worst: float) -> NDArray[np.float64]:
-        """Return the largest possible loss of each pair, (pairs,)."""
+    def largest_losses(
+        self, pairs: NDArray[np.int64], score_range: tuple[float, float]
+    ) -> NDArray[np.float64]:
+        """Return the largest possible loss of each pair from the first one's score, (pairs,)."""
+        low, high = score_range
+        worst = high if self.lower_is_better else low
         return np.abs(self.observed()[pairs[:, 0]] - worst)
 
     def unit_scores(self) -> UnitValues:

@@ -29,10 +29,7 @@ MAX_WEIGHTS = 200_000_000
 
 
 class MarginBounds(NamedTuple):
-    """How far systems may be from the first one.
-
-    NaN where nothing says how large a loss can be.
-    """
+    """How far systems may be from the first one."""
 
     loss: NDArray[np.float64]
     """The largest loss that is not excluded, (pairs,); below 0 for a system that is shown to be
@@ -43,25 +40,23 @@ class MarginBounds(NamedTuple):
 
 
 def margin_bounds(
-    metric: CorpusScores, num_claims: int, *, worst: float, seed: int = SEED
+    metric: CorpusScores, num_claims: int, *, score_range: tuple[float, float], seed: int = SEED
 ) -> MarginBounds:
     """Bound the losses and gains against the first system.
 
     The bounds are at 2.5 % over the number of claims. The mean loss is weighted at random: a unit
     has an exponential weight, and so has one more unit, with the largest size and the largest loss
-    that there can be: from the best score seen to `worst`, the worst possible one. A weight belongs
-    to a rank, by size and then by loss, so that the order of units changes nothing, and a smaller
-    loss never raises a bound.
+    that there can be: from one end of the range of scores to the other. A weight belongs to a rank,
+    by size and then by loss, so that the order of units changes nothing, and a smaller loss never
+    raises a bound.
     """
     pairs = np.array([(0, other) for other in range(1, metric.shape[0])])
     gains, sizes = metric.unit_values(pairs)
     losses = gains if metric.lower_is_better else -gains
-    worst_losses = metric.worst_losses(pairs, worst)
-    worst_gains = metric.worst_losses(pairs[:, ::-1], worst)
-    largest_loss = np.maximum(worst_losses, (losses / sizes).max(axis=1))
-    largest_gain = np.maximum(worst_gains, (-losses / sizes).max(axis=1))
-    loss_of_extra = sizes.max() * largest_loss
-    gain_of_extra = sizes.max() * largest_gain
+    possible_loss = metric.largest_losses(pairs, score_range)
+    possible_gain = metric.largest_losses(pairs[:, ::-1], score_range)
+    loss_of_extra = sizes.max() * np.maximum(possible_loss, (losses / sizes).max(axis=1))
+    gain_of_extra = sizes.max() * np.maximum(possible_gain, (-losses / sizes).max(axis=1))
     order = np.lexsort([losses, np.broadcast_to(sizes, losses.shape)])
     values = np.take_along_axis(losses, order, axis=1)
     weighted_sizes = np.sort(sizes)

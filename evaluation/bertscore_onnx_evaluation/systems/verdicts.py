@@ -87,15 +87,15 @@ class SystemResult:
     not_worse: bool | None = None
     """Whether it is worse than the baseline by less than the margin.
 
-    It is so if `largest_loss` is below the margin. None without a margin, as are the next fields,
-    and where all scores are the same and nothing says how large a loss can be."""
+    It is so if `largest_loss` is below the margin. None without a margin, as are the next
+    fields."""
     equivalent: bool | None = None
     """Whether the two differ by less than the margin: `largest_gain` is below it too."""
     largest_loss: float | None = None
     """The largest true loss against the baseline that is not excluded.
 
-    It holds at 2.5 % over the number of systems, and of groups, if no score is beyond the worst
-    one; below 0 for a system that is shown to be better. With BLEU, chrF and TER of texts it is no
+    It holds at 2.5 % over the number of systems, and of groups, if no score is outside the range;
+    below 0 for a system that is shown to be better. With BLEU, chrF and TER of texts it is no
     guarantee."""
     largest_gain: float | None = None
     """The largest true gain, likewise."""
@@ -159,14 +159,10 @@ class MetricResult:
     """The results by group of segments, if groups were given."""
     mean_of_groups: GroupResult | None = None
     """The means of the scores of groups, which count equally; None with fewer than 20 units."""
-    worst: float | None = None
-    """With a margin, the worst score that a segment can have."""
+    score_range: tuple[float, float] = (0.0, 1.0)
+    """With a margin, the lowest and the highest score that a segment can have."""
     is_exact: bool = False
     """Whether the interval of one system is Clopper and Pearson's."""
-    is_worst_assumed: bool = False
-    """Whether nothing says that it is the worst.
-
-    So it is if the scores were given, are not all 0 or 1, and nobody stated it."""
 
     @property
     def parts(self) -> tuple[GroupResult, ...]:
@@ -538,13 +534,10 @@ def within_margin(
 
     Empty without a margin.
     """
-    if metric.margin is None:
-        return ""
     loss = system.largest_loss
     gain = system.largest_gain
-    if loss is None or gain is None:
-        scores = f"All scores are {score(system.score, metric)}"
-        return f"{scores}: nothing says how large a loss can be."
+    if metric.margin is None or loss is None or gain is None:
+        return ""
     digits = _digits_apart(metric.digits, [abs(loss), abs(gain)], [metric.margin, 0])
 
     # The margin is written whole, with all decimals that were given.
@@ -586,8 +579,8 @@ def _level(metric: MetricResult, group: GroupResult | None, *, is_of_two: bool =
         method += "s"
     if num_claims > 1:
         level += f" for all {num_claims}"
-    side = "above" if metric.lower_is_better else "below"
-    assumption = f"if no score is {side} {metric.worst or 0:.9g}"
+    low, high = metric.score_range
+    assumption = f"if all scores are from {low:.9g} to {high:.9g}"
     if metric.is_of_corpus:
         assumption = f"no guarantee for {metric.title}"
     return f"{level}, {method}, {assumption}"

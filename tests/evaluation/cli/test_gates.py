@@ -197,27 +197,31 @@ GATES = {
         "s, news",
     ),
     "worse in a group, with a margin": fails(
-        wide(FIRST_WORSE, group=HALVES), f"{KNOWN} --by group --margin 0.04 --worst 0", "s, news"
+        wide(FIRST_WORSE, group=HALVES),
+        f"{KNOWN} --by group --margin 0.04 --score-range 0 1",
+        "s, news",
     ),
     "worse in a group of long tables": fails(
         long(FIRST_WORSE, more={"group": HALVES * 2}), f"{LONG} --by group", "score, news"
     ),
     "margin, worse by more": fails(
-        wide(WORSE), f"{KNOWN} --margin 0.03 --worst 0", "is not excluded"
+        wide(WORSE), f"{KNOWN} --margin 0.03 --score-range 0 1", "is not excluded"
     ),
     "margin, unclear": fails(
-        wide(OLD + 3 * NOISE), f"{KNOWN} --margin 0.005 --worst 0", "is not excluded"
+        wide(OLD + 3 * NOISE), f"{KNOWN} --margin 0.005 --score-range 0 1", "is not excluded"
     ),
     "margin, one segment": fails(
-        FEW[1], f"{KNOWN} --margin 0.2 --worst 0", "too rare to show in 1 segment ("
+        FEW[1], f"{KNOWN} --margin 0.2 --score-range 0 1", "too rare to show in 1 segment ("
     ),
     "margin, 12 segments": fails(
-        FEW[12], f"{KNOWN} --margin 0.2 --worst 0", "too rare to show in 12 segments ("
+        FEW[12], f"{KNOWN} --margin 0.2 --score-range 0 1", "too rare to show in 12 segments ("
     ),
-    "margin, rare losses": fails(wide(RARE), f"{KNOWN} --margin 0.05 --worst 0", "is not excluded"),
+    "margin, rare losses": fails(
+        wide(RARE), f"{KNOWN} --margin 0.05 --score-range 0 1", "is not excluded"
+    ),
     "margin, lower is better": fails(
         wide(1 - WORSE, ERRORS),
-        f"{WIDE} --lower-better s --margin 0.03 --worst 1",
+        f"{WIDE} --lower-better s --margin 0.03 --score-range 0 1",
         "is not excluded",
     ),
     "log-likelihoods lower by 1": fails(
@@ -241,7 +245,7 @@ GATES = {
     "rows missing": errs(each(LIKE, rows=range(50)), FILES, "is not in new.csv"),
     "rows missing, with a margin": errs(
         each(LIKE, rows=range(50)),
-        f"{FILES} --missing drop --margin 0.5 --worst 0",
+        f"{FILES} --missing drop --margin 0.5 --score-range 0 1",
         "new lacks 10 scores",
     ),
     "rows missing, a command to copy": errs(
@@ -287,9 +291,11 @@ GATES = {
     ),
     # nothing is guessed
     "direction unknown": errs(wide(LIKE), WIDE, "Add --higher-better s or --lower-better s"),
-    "worst score unknown": errs(wide(LIKE), f"{KNOWN} --margin 0.06", "Add --worst."),
-    "a score beyond the worst": errs(
-        wide(LIKE), f"{KNOWN} --margin 0.06 --worst 0.5", "worst that there can be with --worst."
+    "range unknown": errs(wide(LIKE), f"{KNOWN} --margin 0.06", "Add --score-range LOW HIGH."),
+    "a score outside the range": errs(
+        wide(LIKE),
+        f"{KNOWN} --margin 0.06 --score-range 0.5 1",
+        "that there can be with --score-range LOW HIGH",
     ),
     "direction of one of two unknown": errs(
         {f"{name}.csv": table({"id": ROWS, "x": OLD, "y": OLD}) for name in ("old", "new")},
@@ -365,14 +371,17 @@ GATES = {
         f"{FILES} --missing drop",
     ),
     "margin, 0 and 1": Gate(wide(BINARY, BINARY), f"{KNOWN} --margin 0.1"),
-    "margin, alike": Gate(wide(LIKE), f"{KNOWN} --margin 0.06 --worst 0"),
-    "margin, worse by less": Gate(wide(OLD - 0.01 + NOISE / 4), f"{KNOWN} --margin 0.06 --worst 0"),
-    "margin, better": Gate(wide(BETTER), f"{KNOWN} --margin 0.01 --worst 0"),
+    "margin, alike": Gate(wide(LIKE), f"{KNOWN} --margin 0.06 --score-range 0 1"),
+    "margin, worse by less": Gate(
+        wide(OLD - 0.01 + NOISE / 4), f"{KNOWN} --margin 0.09 --score-range 0 1"
+    ),
+    "margin, better": Gate(wide(BETTER), f"{KNOWN} --margin 0.05 --score-range 0 1"),
     "margin, lower is better, alike": Gate(
-        wide(1 - LIKE, ERRORS), f"{WIDE} --lower-better s --margin 0.06 --worst 1"
+        wide(1 - LIKE, ERRORS), f"{WIDE} --lower-better s --margin 0.06 --score-range 0 1"
     ),
     "margin, in groups": Gate(
-        wide(OLD - 0.01 + NOISE / 4, group=HALVES), f"{KNOWN} --by group --margin 0.2 --worst 0"
+        wide(OLD - 0.01 + NOISE / 4, group=HALVES),
+        f"{KNOWN} --by group --margin 0.2 --score-range 0 1",
     ),
     "better in one group": Gate(
         wide(np.where(ROWS < 30, BETTER, LIKE), group=HALVES), f"{KNOWN} --by group"

@@ -242,12 +242,12 @@ def test_a_role_changes_the_result_or_is_refused_by_its_name(
 
 
 IDLE = {
-    "wide scores": ("--examples 3", "--worst 0", "--ref r.txt"),
+    "wide scores": ("--examples 3", "--score-range 0 1", "--ref r.txt"),
     "texts": (
         "--examples 3 --format tsv",
         "--higher-better x",
         "--input-format header=no",
-        "--worst 0",
+        "--score-range 0 1",
     ),
     "numbers": ("--input-format header=no",),
     "logs": ("--input-format header=no", "--examples 3"),

@@ -31,7 +31,9 @@ def against_perfect(losses, worst=1.0):
     ("lost", "segments", "claims"), [(0, 50, 1), (0, 1000, 3), (3, 60, 1), (20, 400, 10)]
 )
 def test_of_losses_of_0_and_1_it_is_clopper_and_pearsons(lost, segments, claims):
-    [bound] = margin_bounds(against_perfect(np.arange(segments) < lost), claims, worst=0).loss
+    [bound] = margin_bounds(
+        against_perfect(np.arange(segments) < lost), claims, score_range=(0, 1)
+    ).loss
     assert bound == pytest.approx(
         stats.beta.ppf(1 - 0.025 / claims, lost + 1, segments - lost), rel=0.06
     )
@@ -55,8 +57,8 @@ def test_the_bound_is_that_of_a_plain_loop():
             weight * losses[unit] / sizes[unit]
             for weight, unit in zip(of_units, order, strict=True)
         )
-        draws.append((total + of_worst * (base.max() - 0.1)) / (sum(of_units) + of_worst))
-    [bound] = margin_bounds(metric.by_document(documents), 1, worst=0.1, seed=3).loss
+        draws.append((total + of_worst * (1.5 - 0.1)) / (sum(of_units) + of_worst))
+    [bound] = margin_bounds(metric.by_document(documents), 1, score_range=(0.1, 1.5), seed=3).loss
     assert bound == pytest.approx(sorted(draws)[int(np.ceil(0.975 * 10_001)) - 1], rel=1e-12)
 
 
@@ -70,10 +72,10 @@ def test_identical_systems_pass_as_soon_as_there_are_enough_segments(segments, w
         found = compare(
             scores={"old": scores, "new": scores},
             margin=margin,
-            worst=worst,
+            score_range=(worst, 1),
             higher_is_better=["score"],
         )
-        assert (found.regressions == []) == (possible * (scores.max() - worst) < margin)
+        assert (found.regressions == []) == (possible * (1 - worst) < margin)
         sentence = found.to_dict()["systems"][1]["metrics"]["score"]["verdict"]
         assert re.search(
             r"Equivalent to old within|Up to 0\.\d+ worse than old is not excluded", sentence
@@ -98,11 +100,11 @@ def test_a_higher_score_never_turns_a_pass_into_a_failure():
             margin_bounds(
                 SegmentMeans([base, scores], lower_is_better=is_lower).by_document(documents),
                 1,
-                worst=5 if is_lower else -5,
+                score_range=(-5, 5),
             ).loss[0]
             for scores in (new, raised)
         )
-        assert np.isnan(before) or after <= before + 1e-12
+        assert after <= before + 1e-12
 
 
 def test_the_order_of_segments_changes_no_bit():
@@ -110,55 +112,37 @@ def test_the_order_of_segments_changes_no_bit():
     scores = np.rint(rng.normal(size=(4, 80)) * 5) / 5
     order = rng.permutation(80)
     one, other = (
-        margin_bounds(SegmentMeans(matrix), 3, worst=-9) for matrix in (scores, scores[:, order])
+        margin_bounds(SegmentMeans(matrix), 3, score_range=(-9, 9))
+        for matrix in (scores, scores[:, order])
     )
     assert (one.loss.tolist(), one.gain.tolist()) == (other.loss.tolist(), other.gain.tolist())
 
 
 @pytest.mark.parametrize(
-    ("base", "new", "lower", "worst", "loss"),
-    [
-        ([0.2, 0.9], [0.4, 0.3], False, 0, 0.9),
-        ([0.2, 0.9], [0.4, 0.3], False, -1, 1.9),
-        ([0.2, 0.9], [0.4, 0.3], True, 1, 0.8),
-        ([2, 9], [4, 30], True, 100, 98),
-        ([0, 0], [0, 1], False, 0, 0),
-        ([0, 0], [0, 0], False, 0, np.nan),
-        ([3, 3], [3, 3], True, 3, np.nan),
-    ],
-)
-def test_the_largest_loss_is_from_the_best_score_to_the_worst_possible(
-    base, new, lower, worst, loss
-):
-    found = SegmentMeans([base, new], lower_is_better=lower).worst_losses(np.array([[0, 1]]), worst)
-    np.testing.assert_allclose(found, [loss])
-
-
-@pytest.mark.parametrize(
     ("scores", "options", "message"),
     [
-        ([0.5, -0.1, -0.2], {}, "new has the score -0.1 for segment 2, below the worst score, 0"),
+        ([0.5, 0.1, 0.2], {}, "Add score_range=["),
         (
             [0.5, 0.1, 0.79],
-            {"worst": 0.8},
-            "new has the score 0.5 for segment 1, below the worst score, 0.8",
+            {"score_range": (0.2, 1)},
+            "new has the score 0.1 for segment 2; expected 0.2 to 1.",
         ),
         (
-            [0.5, 1.5, 0.2],
-            {"lower_is_better": ["score"]},
-            "for segment 2, above the worst score, 1",
+            [[0.5, 0.1, 0.2], [0.5, 0.1, 1.3]],
+            {"score_range": (0, 1), "lower_is_better": ["score"]},
+            "new has the score 1.3 for segment 3; expected 0 to 1.",
         ),
-        ([[0.5, 0.1, 0.2], [0.5, 0.1, -0.3]], {}, "new has the score -0.3 for segment 3"),
-        ([0.5, 0.1, 0.2], {"worst": float("inf")}, "expected two numbers"),
-        ([0.5, 0.1, 0.2], {"worst": 0, "margin": None}, "expected two numbers, or neither"),
+        ([0.5, 0.1, 0.2], {"score_range": (0, float("inf"))}, "the lowest and the highest score"),
+        ([0.5, 0.1, 0.2], {"score_range": (1, 0)}, "the lowest and the highest score"),
+        ([0.5, 0.1, 0.2], {"score_range": (0, 1), "margin": None}, "and a margin"),
     ],
 )
-def test_a_score_beyond_the_worst_is_named(scores, options, message):
+def test_a_margin_needs_the_range_of_the_scores(scores, options, message):
     with pytest.raises(InputError, match=re.escape(message)):
         compare(scores={"old": [0.9, 0.8, 0.85], "new": scores}, **{"margin": 0.1} | options)
 
 
-def test_of_a_corpus_score_no_worst_can_be_stated():
+def test_of_a_corpus_score_no_range_can_be_stated():
     texts = {"old": ["the cat sat on the mat"] * 30, "new": ["the cat sat on a mat"] * 30}
     found = compare(texts, texts["old"], metrics=["bleu"], margin=90)
     assert "(97.5 % each, Gaffke's bounds, no guarantee for BLEU)" in " ".join(
@@ -166,7 +150,7 @@ def test_of_a_corpus_score_no_worst_can_be_stated():
     )
     assert found.regressions == []
     with pytest.raises(InputError, match="no mean of scores"):
-        compare(texts, texts["old"], metrics=["bleu"], margin=90, worst=1)
+        compare(texts, texts["old"], metrics=["bleu"], margin=90, score_range=(0, 1))
 
 
 @pytest.mark.filterwarnings("ignore:1 pair scores 0")
@@ -180,27 +164,13 @@ def test_rescaled_scores_bring_what_an_empty_text_scores(tiny_bundle, baseline_p
     worst = float(scores["new"].F[0])
     assert worst < raw == 0
     for found in (by_texts, compare(scores=pickle.loads(pickle.dumps(scores)), margin=5)):
-        assert found.metrics[0].worst == worst
+        assert found.metrics[0].score_range == (worst, 1)
         assert found.metrics[0].systems[1].largest_loss > -worst / 36
         assert found.regressions == []
-        assert f"if no score is below {worst:.9g})" in " ".join(found.notes)
+        assert f"if all scores are from {worst:.9g} to 1)" in " ".join(found.notes)
     given = {name: of_system.F for name, of_system in scores.items()}
-    with pytest.raises(InputError, match=r"State the worst that there can be with `worst`\."):
+    with pytest.raises(InputError, match="score_range"):
         compare(scores=given, margin=5)
-    with pytest.raises(InputError, match=r"Add `worst`\."):
-        _ = compare(scores={name: -worst + scores for name, scores in given.items()}, margin=5,
-                    higher_is_better=["score"]).regressions  # fmt: skip
-
-
-def test_a_margin_without_a_scale_is_not_judged():
-    same = {"old": np.zeros(40), "new": np.zeros(40)}
-    found = compare(scores=same, margin=0.1, higher_is_better=["score"])
-    assert "All scores are 0.0000: nothing says how large a loss can be." in " ".join(
-        found.table().split()
-    )
-    assert found.metrics[0].systems[1].not_worse is None
-    with pytest.raises(InputError, match="All scores of old and new are the same"):
-        _ = found.regressions
 
 
 def test_no_sentence_stands_beside_a_number_that_refutes_it():
@@ -223,7 +193,7 @@ def test_no_sentence_stands_beside_a_number_that_refutes_it():
         base, new = (SystemResult(name, scale) for name in names)
         new = replace(new, delta=-loss, p=0.5, p_holm=0.5, **judged)
         metric = MetricResult(
-            "m", "", False, (base, new), (), zeros, margin, (30, "segment"), worst=-2
+            "m", "", False, (base, new), (), zeros, margin, (30, "segment"), score_range=(-2, 60)
         )
         sentence = verdict(metric, new, "old").sentence
         [(words, level)] = re.findall(
@@ -231,7 +201,7 @@ def test_no_sentence_stands_beside_a_number_that_refutes_it():
         )
         assert (
             level
-            == f"97.5 %{' each' * new.equivalent}, Gaffke's bound{'s' * new.equivalent}, if no score is below -2"
+            == f"97.5 %{' each' * new.equivalent}, Gaffke's bound{'s' * new.equivalent}, if all scores are from -2 to 60"
         )
         numbers = [float(one) for one in re.findall(r"\d+\.\d+", words)]
         assert all(numbers)
@@ -261,13 +231,13 @@ def test_each_group_has_to_be_as_good_too():
     scores = np.random.default_rng(4).uniform(0.5, 1, 400)
     worse = np.where(np.arange(400) < 60, scores - 0.2, scores)
     groups = ["talks"] * 60 + ["news"] * 340
-    options = {"by": groups, "margin": 0.08, "worst": 0.2}
+    options = {"by": groups, "margin": 0.08, "score_range": (0.2, 1)}
     found = compare(scores={"old": scores, "new": worse}, **options, higher_is_better=["score"])
     news, talks = found.metrics[0].groups
     assert found.metrics[0].systems[1].not_worse
     assert (news.systems[1].not_worse, talks.systems[1].not_worse) == (True, False)
     assert [one.partition(":")[0] for one in found.regressions] == ["score, talks"]
-    level = r"\(97\.5 % for all 2, Gaffke's bound, if no score is below 0\.2\)\."
+    level = r"\(97\.5 % for all 2, Gaffke's bound, if all scores are from 0\.2 to 1\)\."
     [sentence] = re.findall(
         rf"talks: new: At least 0\.1\d+ worse than old, more than 0\.0800 {level}",
         found.regressions[0],
@@ -299,7 +269,9 @@ def rate_at_the_margin(name, segments, number, *, systems=1, documents=None, cla
         rng = np.random.default_rng([segments, start])
         metric = against_perfect(shape.draw(rng, (TOGETHER, segments)), shape.worst)
         metric = metric if documents is None else metric.by_document(documents)
-        found += (margin_bounds(metric, claims or systems, worst=0).loss < shape.mean).tolist()
+        found += (
+            margin_bounds(metric, claims or systems, score_range=(0, shape.worst)).loss < shape.mean
+        ).tolist()
     return np.reshape(found[: number * systems], (number, systems)).any(axis=1).mean()
 
 
@@ -329,7 +301,7 @@ def test_errors_at_the_margin_of_rescaled_scores(segments, record_property):
         is_empty = rng.random((TOGETHER, segments)) < 0.01
         metric = SegmentMeans([base, *np.where(is_empty, worst, base)])
         true_loss = 0.01 * ((0.92 - floor) / (1 - floor) - worst)
-        found += (margin_bounds(metric, 1, worst=worst).loss < true_loss).tolist()
+        found += (margin_bounds(metric, 1, score_range=(worst, 1)).loss < true_loss).tolist()
     record_property(
         f"rescaled F, 1 % empty, 1 system | {segments} segments", f"{np.mean(found):.3f}"
     )
@@ -357,7 +329,10 @@ def test_errors_at_the_margin_by_documents(name, record_property):
     for start in range(0, 2000, TOGETHER):
         losses = draw_documents(np.random.default_rng(start), sizes, TOGETHER)
         found += (
-            margin_bounds(against_perfect(losses).by_document(documents), 1, worst=0).loss < 0.05
+            margin_bounds(
+                against_perfect(losses).by_document(documents), 1, score_range=(0, 1)
+            ).loss
+            < 0.05
         ).tolist()
     record_property(f"{name} | 5 % fail, 150 documents", f"{np.mean(found):.3f}")
     assert np.mean(found) <= 0.035
@@ -371,7 +346,7 @@ def test_errors_at_the_margin_in_any_group(record_property):
         for group, segments in enumerate((20, 60, 120, 300)):
             rng = np.random.default_rng([start, group])
             metric = against_perfect(shape.draw(rng, (TOGETHER, segments)), shape.worst)
-            passes.append(margin_bounds(metric, 4, worst=0).loss < shape.mean)
+            passes.append(margin_bounds(metric, 4, score_range=(0, shape.worst)).loss < shape.mean)
         found += np.any(passes, axis=0).tolist()
     record_property("four groups of 20 to 300 segments | not worse in any", f"{np.mean(found):.3f}")
     assert np.mean(found) <= 0.035
@@ -410,9 +385,7 @@ def test_errors_at_the_margin_of_corpus_scores(name, rate, record_property):
     rng, found = np.random.default_rng(1), []
     for _ in range(600):
         drawn = corpus.of_segments(rng.integers(3000, size=200))
-        found.append(
-            margin_bounds(drawn, 1, worst=100 if drawn.lower_is_better else 0).loss[0] < loss
-        )
+        found.append(margin_bounds(drawn, 1, score_range=(0, 100)).loss[0] < loss)
     size = "small" if rate < 0.1 else "large"
     record_property(f"{name} | {size} difference, 200 segments", f"{np.mean(found):.3f}")
     assert isinstance(corpus, SummedStatistics)

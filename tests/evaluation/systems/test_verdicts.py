@@ -163,10 +163,10 @@ def test_numbers_have_their_decimals():
     ],
 )
 def test_a_margin_is_answered(loss, gain, sentence):
-    found = replace(metric(0.01, 0.4), margin=0.02, worst=0)
+    found = replace(metric(0.01, 0.4), margin=0.02)
     judged = {"not_worse": loss < 0.02, "equivalent": max(loss, gain) < 0.02}
     new = replace(found.systems[1], largest_loss=loss, largest_gain=gain, **judged)
-    level = " (97.5 %, Gaffke's bound, if no score is below 0)"
+    level = " (97.5 %, Gaffke's bound, if all scores are from 0 to 1)"
     level = level.replace("%", "% each").replace("bound", "bounds") if new.equivalent else level
     assert verdict(found, new, "base").sentence.partition(", p = .4000. ")[2] == sentence.replace(
         "@", level
