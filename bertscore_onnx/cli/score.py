@@ -471,13 +471,14 @@ class Means:
         f1 = self.by_layer()[0][2]
         freedom = self.pairs - 1
         if freedom == 0:
-            return Gate(self.min_f1, round(f1, _DIGITS))
+            return Gate(self.min_f1, self.pairs, round(f1, _DIGITS))
         # rounding may make it negative
         variance = max(float(self._squares[0]) / self.pairs - f1**2, 0)
         margin = student_t(freedom) * math.sqrt(variance / freedom)
         low = f1 - margin
         high = min(f1 + margin, max(f1, 1))  # F1 is at most 1, but for rounding
-        return Gate(self.min_f1, *(round(value, _DIGITS) for value in (f1, low, high)))
+        ends = [round(value, _DIGITS) for value in (f1, low, high)]
+        return Gate(self.min_f1, self.pairs, *ends)
 
 
 @dataclass(frozen=True, slots=True)
@@ -485,6 +486,7 @@ class Gate:
     """A mean F1 with its 95 % interval, and the bound that it must reach."""
 
     min_f1: float
+    pairs: int
     f1: float
 
     low: float | None = None
@@ -498,16 +500,16 @@ class Gate:
         return self.f1 < self.min_f1
 
     @property
-    def is_open(self) -> bool:
-        """Whether the bound is within the interval, or there is none."""
-        return self.low is None or self.high is None or self.low <= self.min_f1 <= self.high
+    def unseen_failures(self) -> float:
+        """The largest share of pairs that may fail though, by 2.5 %, none of these has failed."""
+        return 1 - 0.025 ** (1 / self.pairs)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the interval, and whether other pairs could decide otherwise."""
+    def to_dict(self) -> dict[str, float | None]:
+        """Return the interval, and the share of failures that may not have shown."""
         return {
             "f1_low": self.low,
             "f1_high": self.high,
-            "others_could_decide_otherwise": self.is_open,
+            "unseen_failures": self.unseen_failures,
         }
 
     def sentence(self, title: str) -> str:
@@ -517,9 +519,13 @@ class Gate:
         interval = "one pair has no 95 % interval"
         if self.low is not None:
             interval = f"95 % interval {self.low:.{_DIGITS}f} to {self.high:.{_DIGITS}f}"
-        warning = ": other pairs like these could decide otherwise" if self.is_open else ""
+            interval += f" (Student's t, {self.pairs:,} pairs, if independent)"
         mean = f"the mean F1{title} is {self.f1:.{_DIGITS}f}"
-        return f"{verdict}: {mean}, {relation} {self.min_f1} (--min-f1); {interval}{warning}."
+        unseen = f"failures of up to {100 * self.unseen_failures:.2g} in 100 pairs"
+        return (
+            f"{verdict}: {mean}, {relation} {self.min_f1} (--min-f1); {interval}; "
+            f"{unseen} may not have shown."
+        )
 
 
 _STUDENT_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
