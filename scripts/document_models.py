@@ -127,7 +127,7 @@ live with a batch size of 1, with and without idf. P, R and F in fp32 differ by 
 by at most {fp16:.1e}, in int8 by {int8:.1e}. SqueezeBERT is compared with transformers, which bert-score fails to cut;
 ModernBERT, Gemma 3 and Qwen3 with bert-score's fast tokenizer; and the families that only transformers 5 has with its
 formulas on transformers' vectors: export these with `--tokenizer-mode fast`. Bort cannot be exported in int8. Token ids
-are the ids of [the original tokenizers](tokenizers.md) in all cases.
+are the ids of [the original tokenizers](differences.md#tokenizers) in all cases.
 
 Random weights show that the computation is right, but not the loss with real weights. Two families were also compared
 with real weights: BERT (all-MiniLM-L6-v2) and MPNet (all-mpnet-base-v2). [Export a

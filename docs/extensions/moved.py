@@ -37,6 +37,11 @@ MOVED = {
         "": "integrations.html#examples",
         "node-and-the-browser": "integrations.html#node-and-the-browser",
     },
+    "notebooks": {"": "integrations.html#notebooks"},
+    "project/code_of_conduct": {"": "contributing.html#code-of-conduct"},
+    "project/security": {"": "contributing.html#security"},
+    "reliability": {"": "limits.html#reliability", "run-it": "limits.html#run-it"},
+    "reproduce": {"": "which_metric.html#tables-of-papers"},
     "service": {
         "": "serve.html",
         "a-container": "serve.html#in-a-container",
@@ -50,6 +55,13 @@ MOVED = {
         "who-needs-it": "in_process.html",
         "errors": "in_process.html#errors",
         "stopping": "in_process.html#stopping",
+    },
+    "tokenizers": {
+        "": "differences.html#tokenizers",
+        "how-a-text-becomes-ids": "differences.html#how-a-text-becomes-ids",
+        "sentencepiece": "differences.html#sentencepiece",
+        "what-was-measured": "differences.html#tokenizers",
+        "what-remains-different": "differences.html#what-remains-different",
     },
     "which_metric_in_ten_lines": {"": "which_metric.html"},
 }

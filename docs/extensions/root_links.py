@@ -12,11 +12,11 @@ from sphinx.application import Sphinx
 
 PAGES = {
     "CHANGELOG.md": "project/changelog.md",
-    "CODE_OF_CONDUCT.md": "project/code_of_conduct.md",
+    "CODE_OF_CONDUCT.md": "project/contributing.md",
     "CONTRIBUTING.md": "project/contributing.md",
-    "SECURITY.md": "project/security.md",
+    "SECURITY.md": "project/contributing.md",
     "examples/README.md": "integrations.md",
-    "reproduce/README.md": "reproduce.md",
+    "reproduce/README.md": "which_metric.md",
 }
 """Documents outside of this folder, and the pages that include them."""
 

@@ -185,7 +185,7 @@ FIRST = {
     "comet": "which_metric alternatives",
     "int8": "export",
     "negation": "blind_spots",
-    "jupyter": "notebooks",
+    "jupyter": "integrations",
     "speed": "performance",
     "multilingual": "models",
     "jsonl": "tables",
