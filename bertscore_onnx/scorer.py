@@ -67,6 +67,7 @@ from bertscore_onnx.tables.columns import (
     RowReader,
     check_free,
     check_score_names,
+    text_columns,
 )
 from bertscore_onnx.text.texts import Context, Reference, Text, check_string, collect_strings
 from bertscore_onnx.text.tokenizer import LongText, TokenisedText
@@ -365,8 +366,8 @@ class BERTScorer(Closeable):
     def score_frame(
         self,
         frame: Frame,
-        candidate: ColumnName = "candidate",
-        reference: ColumnName | Sequence[ColumnName] = "reference",
+        candidate: ColumnName | None = None,
+        reference: ColumnName | Sequence[ColumnName] | None = None,
         *,
         context: ColumnName | None = None,
         names: Sequence[str] = SCORE_NAMES,
@@ -380,9 +381,10 @@ class BERTScorer(Closeable):
             frame: a DataFrame of pandas or polars, a `pyarrow.Table`, a `datasets.Dataset`, or a
                 dict of columns.
             candidate: the name of the column of candidates, or its number where columns have
-                numbers.
+                numbers; None for the column with a usual name, such as `candidate`.
             reference: the name of the column of references, a text or a list of texts per row; or
-                several names.
+                several names; None for the columns with a usual name, such as `reference` and
+                `reference2`.
             context: the name of a column of contexts, a text or a list of sentences per row, as for
                 `score`.
             names: the names of the columns of precision, recall and F1; with a fourth name, a
@@ -415,8 +417,9 @@ class BERTScorer(Closeable):
         )
         score_names = check_score_names(names)
         adapter = adapt(frame, "The frame")
-        reader = RowReader(candidate, reference, errors, context=context)
-        rows = reader.read(*map(adapter.values, reader.find(adapter.names, "The frame")))
+        texts = text_columns(candidate, reference, context)
+        found = texts.find(adapter.names, "The frame")
+        rows = RowReader(errors).read(found, adapter.values)
         has_several = any(len(pair[1]) > 1 for pair in rows.pairs)
         all_layers = self.signature.layer == "all"
         columns = ScoreColumns(all_layers, errors, score_names, has_several)
@@ -425,8 +428,8 @@ class BERTScorer(Closeable):
         pairs = collect_pairs(candidates, [pair[1] for pair in rows.pairs])
         references = None
         if rows.pairs and rows.unscored_references:
-            texts = [reference for pair in rows.pairs for reference in pair[1]]
-            references = singles([*texts, *rows.unscored_references])
+            scored = [reference for pair in rows.pairs for reference in pair[1]]
+            references = singles([*scored, *rows.unscored_references])
         scores, stats = self.score_pairs(pairs, verbose=verbose, references=references)
         stats.warn(self.max_length, stacklevel=2)
         signature = scores.signature or self.signature

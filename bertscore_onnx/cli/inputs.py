@@ -16,17 +16,18 @@ import typer
 from bertscore_onnx.cli.specs import NO_COLUMNS, ColumnNames, dialect_of
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.columns import (
-    CANDIDATE_COLUMNS,
-    REFERENCE_COLUMNS,
     ROLES_OF_FORMS,
     Column,
     TextsOfRow,
     check_forms,
     check_order_of_ids,
     context_column,
+    find_columns,
     id_columns,
     id_text,
+    text_columns,
 )
+from bertscore_onnx.tables.roles import USUAL_NAMES
 from bertscore_onnx.tables.sources import (
     DEFAULT_DIALECT,
     STANDARD_INPUT,
@@ -114,10 +115,9 @@ class InputFile:
         if not number:
             raise InputError(f"{source.title} has no rows; expected one for each text.")
 
-    @property
-    def names_of_texts(self) -> set[str]:
-        """The columns of texts, which hold no ids."""
-        return {name for column in self.columns for name in column.names}
+    def texts_among(self, names: Sequence[str]) -> list[str]:
+        """Return the columns of texts by their names in this file."""
+        return [column.name for column in find_columns(self.columns, names, self.name)]
 
     def counted(self, number: int) -> str:
         """Return a number with its unit: the lines, or the rows, of this file."""
@@ -199,8 +199,8 @@ class KeptRows:
         """The table of the rows, once it is read; None for a text file, whose rows are pairs."""
         self.numbers_of_references: set[int] = set()
         """How many references pairs have; of a pipe, those that were read."""
-        self.has_several_references = False
-        """Whether a pair of the files has several references, or one of a pipe may have them."""
+        self.may_have_lists = False
+        """Whether a row of a pipe may have several references, unlike those before."""
         self.has_contexts = False
         """Whether a pair of the files has a context that is not blank, or one of a pipe may have
         it.
@@ -213,6 +213,11 @@ class KeptRows:
         """Counts the rows that repeat others, if a command asks for it."""
         self.joins: list[str] = []
         """What is said of how tables were joined."""
+
+    @property
+    def has_several_references(self) -> bool:
+        """Whether a pair that was read has several references, or another may have them."""
+        return self.may_have_lists or max(self.numbers_of_references, default=1) > 1
 
     def begin(self) -> "KeptRows | None":
         """Return itself, if the rows of the next reading are those to be scored."""
@@ -345,17 +350,19 @@ def _joined(opened: Sequence[OpenFile], kept: KeptRows) -> list[OpenFile]:
     joined = list(opened)
     first = opened[tables[0]]
     whole = _whole_table(first)
-    candidates = opened[0].file
-    outputs = candidates.columns[0].names if candidates.columns else ()
-    texts: set[str] = set()
-    for opened_file in opened:
-        texts |= opened_file.file.names_of_texts
+    outputs = USUAL_NAMES["candidate"]
+    for candidate in opened[0].file.columns[:1]:
+        outputs = candidate.names or outputs
+    # A table of pairs may have their contexts too.
+    others = {}
     for position in tables[1:]:
+        if opened[position].file.name != first.file.name:
+            others[position] = _whole_table(opened[position])
+    texts = first.file.texts_among(whole.names)
+    for position, other_whole in others.items():
+        texts += opened[position].file.texts_among(other_whole.names)
+    for position, other_whole in others.items():
         other = opened[position]
-        # such as a table of pairs that has their contexts too
-        if other.file.name == first.file.name:
-            continue
-        other_whole = _whole_table(other)
         join = join_tables(whole, other_whole, first.file.segment, outputs=outputs, texts=texts)
         if (join.rows != range(len(whole))).any():
             joined[position] = replace(other, order=join.rows.tolist())
@@ -368,32 +375,24 @@ def _check_rows(seekable: Sequence[OpenFile], opened: Sequence[OpenFile], kept: 
 
     What their texts show is kept. InputError is raised at a fault.
     """
-    num_references = -1  # the first text is the candidate
-    may_have_lists = False
     kept.has_contexts = False
     for opened_file in opened:
-        file = opened_file.file
-        is_pipe = not opened_file.source.is_seekable
-        if file.is_context:
-            kept.has_contexts |= is_pipe
-            continue
-        num_references += len(file.columns) if file.is_table else 1
-        may_have_lists |= is_pipe and file.format == "jsonl"
+        if not opened_file.source.is_seekable:
+            kept.has_contexts |= opened_file.file.is_context
+            kept.may_have_lists |= opened_file.file.format == "jsonl"
 
     number = 0
-    are_tables = [opened_file.file.is_table for opened_file in seekable]
     for rows in _rows_together(seekable):
         number += 1
-        num_added = 0  # the further texts of lists
-        for opened_file, is_table, (texts, _) in zip(seekable, are_tables, rows, strict=True):
-            file = opened_file.file
-            if file.is_context:
+        num_texts = 0
+        for opened_file, (texts, _) in zip(seekable, rows, strict=True):
+            if opened_file.file.is_context:
                 kept.has_contexts |= any(sentence.strip() for sentence in texts)
-            elif is_table:
-                num_added += len(texts) - len(file.columns)
-        kept.numbers_of_references.add(num_references + num_added)
-    largest = max(kept.numbers_of_references, default=num_references)
-    kept.has_several_references = may_have_lists or largest > 1
+            else:
+                num_texts += len(texts)
+        # Those of a pipe are counted when it is read.
+        if len(seekable) == len(opened):
+            kept.numbers_of_references.add(num_texts - 1)  # the first text is the candidate
     return number
 
 
@@ -415,7 +414,7 @@ def _ids_of_rows(opened: OpenFile) -> Iterator[tuple[str, str]]:
         names = id_columns(
             list(record),
             opened.file.segment,
-            others=opened.file.names_of_texts,
+            others=opened.file.texts_among(list(record)),
             title=opened.source.title,
         )
         if not names:
@@ -460,12 +459,12 @@ def _has_more_rows(longer: OpenFile, shorter: OpenFile, number: int) -> InputErr
 # The choice of files, formats and columns by the options of the command line.
 
 
+_role_option = "--columns {}=NAME".format
+
+
 def reference_columns(columns: ColumnNames = NO_COLUMNS) -> tuple[Column, ...]:
-    """Return the columns of references, by default the one with a usual name."""
-    option = "--columns reference=NAME"
-    if not columns.references:
-        return (Column(REFERENCE_COLUMNS, option, may_hold_lists=True),)
-    return tuple(Column((name,), option, may_hold_lists=True) for name in columns.references)
+    """Return the columns of references, by default those with a usual name."""
+    return tuple(text_columns(None, columns.references or None, argument=_role_option).references)
 
 
 def choose_inputs(
@@ -490,8 +489,7 @@ def choose_inputs(
     """
     _check_numbers(candidates, references, input_formats, context)
     dialects = [dialect_of(spec) for spec in input_formats or (None,)]
-    named = columns("candidate")
-    candidate = Column((named,) if named else CANDIDATE_COLUMNS, "--columns candidate=NAME")
+    candidate = text_columns(columns("candidate"), None, argument=_role_option).candidate
     of_references = reference_columns(columns)
     of_first = (candidate,) if references else (candidate, *of_references)
     first = input_file(candidates[0], of_first, dialects[0], tuple(added))

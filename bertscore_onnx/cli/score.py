@@ -215,7 +215,7 @@ def _columns_of(
     for records in read_batches(table, MAX_ROWS, MAX_BATCH_SIZE):
         types.add(records)
     remedy = ("Write .jsonl, which keeps every value as it is.",)
-    texts = file.names_of_texts
+    texts = file.texts_among(types.names)
     fields = []
     for name in types.names:
         field_type = types.of_texts(name) if name in texts else types.of(name, remedy)

@@ -5,9 +5,9 @@ Here are also the roles of columns, and the names of the columns of scores.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from math import isnan
 from typing import TYPE_CHECKING, Literal, get_args
@@ -20,6 +20,12 @@ from bertscore_onnx.errors import (
     listed,
     meant,
     shortened,
+)
+from bertscore_onnx.tables.roles import (
+    USUAL_NAMES,
+    plain_name,
+    several_usual_names,
+    usual_columns,
 )
 
 if TYPE_CHECKING:
@@ -172,7 +178,7 @@ def id_columns(
         known = listed(list(map(repr, names)))
         raise InputError(f"{title}: there is no column {wanted}, only {known}.")
     # Of two columns with one plain name, the first counts.
-    by_plain_name = {_plain(name): name for name in reversed(names) if name not in others}
+    by_plain_name = {plain_name(name): name for name in reversed(names) if name not in others}
     for usual in ID_COLUMNS:
         if usual in by_plain_name:
             return (by_plain_name[usual],)
@@ -202,15 +208,8 @@ def check_order_of_ids(ids: Iterable[tuple[str, str]], title: str, plain: str) -
         earlier = name
 
 
-def _plain(name: str) -> str:
-    return name.replace("\ufeff", "").strip().casefold()
-
-
-CANDIDATE_COLUMNS = ("candidate", "prediction", "predictions", "output", "hypothesis")
-"""The usual names of a column of candidates."""
-
-REFERENCE_COLUMNS = ("reference", "references", "target")
-"""The usual names of a column of references."""
+CANDIDATE_COLUMNS = USUAL_NAMES["candidate"]
+REFERENCE_COLUMNS = USUAL_NAMES["reference"]
 
 NO_IDS = "none"
 """In place of the name of a column of ids: rows belong together by position."""
@@ -281,6 +280,10 @@ class UnreadableRow(dict[str, object]):
         self.reason = reason
 
 
+ColumnName = str | int
+"""The name of a column; a number in a data frame without names."""
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column of texts."""
@@ -300,35 +303,57 @@ class Column:
     """Whether a value may have no text: an empty list, or null."""
 
     is_id: bool = False
-    """Whether its values are ids: texts or whole numbers. A row may have none; if no option names
-    the column, it may be absent or hold lists, which are compared too."""
+    """Whether its values are ids: texts or whole numbers. A row may have none."""
+
+    role: str = ""
+    """The role by whose usual names it is found; empty if it has the names above."""
+
+    @property
+    def name(self) -> str:
+        """The name of a column that was found."""
+        return self.names[0]
+
+    @property
+    def usual_name(self) -> str:
+        """The name of this column in a table without rows, which has no names."""
+        return (self.names or USUAL_NAMES[self.role])[0]
 
     def find(self, available: Sequence[str], place: str, advice: str = "") -> str:
         """Return its name among the available columns.
 
         Raise InputError, with the place, if not exactly one has it.
         """
+        return self.find_all(available, place, advice)[0].name
+
+    def find_all(self, available: Sequence[str], place: str, advice: str = "") -> "list[Column]":
+        """Return it as the available columns have it, each with one name.
+
+        There are several only of numbered references, of which all but the first may be empty.
+
+        Raise InputError, with the place, if no column has its name, or too many.
+        """
         found = [name for name in self.names if name in available]
+        if self.role:
+            found = usual_columns(self.role, available, place, self.option)
+        elif len(found) > 1:
+            if found[0] != self.names[0]:
+                raise several_usual_names(found, place, self.option)
+            found = found[:1]
         if not found:
-            if self.is_id and not self.option:
-                return self.names[0]
             raise self._not_found(available, place, advice)
-        name = found[0]
-        number = available.count(name)
-        if number > 1:
-            raise InputError(f"{place}: there are {number} columns {name!r}; expected one.")
-        if len(found) > 1 and name != self.names[0]:
-            usual = " and ".join(map(repr, found))
-            raise InputError(
-                f"{place}: there are columns {usual}; expected one of them. Name it with ",
-                self.option,
-                ".",
-            )
-        return name
+        columns: list[Column] = []
+        for name in found:
+            number = available.count(name)
+            if number > 1:
+                raise InputError(f"{place}: there are {number} columns {name!r}; expected one.")
+            may_be_empty = self.may_be_empty or len(columns) > 0
+            columns.append(replace(self, names=(name,), role="", may_be_empty=may_be_empty))
+        return columns
 
     def _not_found(self, available: Sequence[str], place: str, advice: str) -> InputError:
         """Return the error for a table without this column."""
-        wanted = either(map(repr, self.names))
+        names = self.names or USUAL_NAMES[self.role]
+        wanted = either(map(repr, names))
         problem = f"{place}: there is no column {wanted}, "
         if available:
             shown = [shortened(name) if isinstance(name, str) else name for name in available]
@@ -338,15 +363,15 @@ class Column:
         # A single column is named already.
         if len(available) > 1:
             choices = list(map(str, available))
-            near = [meant(str(name), choices) for name in self.names]
+            near = [meant(str(name), choices) for name in names]
             problem += next(filter(None, near), "")
         remedy = _remedy(available)
         if self.option and not remedy:
             return InputError(f"{problem} Name one with ", self.option, f"{advice}.")
         return InputError(f"{problem} {remedy or 'Add it.'}")
 
-    def texts_of(self, value: object, name: str, place: str) -> list[str]:
-        """Return the texts of a value in the column of this name.
+    def texts_of(self, value: object, place: str) -> list[str]:
+        """Return the texts of a value in this column, which was found.
 
         Raise InputError, with the place, if it is no text.
 
@@ -356,9 +381,9 @@ class Column:
         if isinstance(value, str):
             if self.may_hold_lists and _is_printed_list(value):
                 raise InputError(
-                    f"{place}: the column {name!r} holds {shortened(value)!a}, a printed list; "
-                    "expected a text. Write a list as a list, which JSON lines have, or a column "
-                    "for each reference, reference=r1+r2."
+                    f"{place}: the column {self.name!r} holds {shortened(value)!a}, a printed "
+                    "list; expected a text. Write a list as a list, which JSON lines have, or a "
+                    "column for each reference, reference=r1+r2."
                 )
             return [value]
         if isinstance(value, UnreadableRow):
@@ -367,7 +392,7 @@ class Column:
             value = list(value)
         elif hasattr(value, "tolist"):  # an array, or a Series
             value = value.tolist()
-        if self.is_id and not (isinstance(value, list | dict) and self.option):
+        if self.is_id and not isinstance(value, list | dict):
             return [id_text(value)]
         if self.may_be_empty and is_null(value):
             return []
@@ -375,7 +400,7 @@ class Column:
         if may_be_list and isinstance(value, list) and all(isinstance(text, str) for text in value):
             return value
         raise InputError(
-            f"{place}: the column {name!r} holds {_described(value)}; expected "
+            f"{place}: the column {self.name!r} holds {_described(value)}; expected "
             f"{self._expected()}.{self._hint(value)}"
         )
 
@@ -401,16 +426,27 @@ class Column:
         return ""
 
 
-def texts_of_row(
-    columns: Iterable[Column], names: Iterable[str], values: Iterable[object], place: str
-) -> list[str]:
+def find_columns(
+    columns: Iterable[Column], available: Sequence[str], place: str, advice: str = ""
+) -> list[Column]:
+    """Return columns as the available ones have them.
+
+    Raise InputError, with the place, for one that is missing.
+    """
+    found = []
+    for column in columns:
+        found += column.find_all(available, place, advice)
+    return found
+
+
+def texts_of_row(columns: Iterable[Column], values: Iterable[object], place: str) -> list[str]:
     """Return the texts in some columns of a row.
 
     Raise InputError, with the place, where a value has none.
     """
     texts = []
-    for column, name, value in zip(columns, names, values, strict=True):
-        texts += column.texts_of(value, name, place)
+    for column, value in zip(columns, values, strict=True):
+        texts += column.texts_of(value, place)
     return texts
 
 
@@ -525,9 +561,8 @@ class Rows:
     unscored_references: "list[Text]"
     """The references in the rows that cannot be scored, where they are texts."""
 
-
-ColumnName = str | int
-"""The name of a column; a number in a data frame without names."""
+    num_columns: int
+    """The number of columns of references."""
 
 
 def column_names(value: object, argument: str) -> tuple[str, ...]:
@@ -544,77 +579,107 @@ def column_names(value: object, argument: str) -> tuple[str, ...]:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class TextColumns:
+    """The columns of the texts of pairs."""
+
+    candidate: Column
+    references: Sequence[Column]
+    context: Column | None = None
+
+    def __iter__(self) -> Iterator[Column]:
+        """Yield the columns, that of contexts last."""
+        yield self.candidate
+        yield from self.references
+        if self.context is not None:
+            yield self.context
+
+    def find(self, names: Sequence[str], title: str, advice: str = "") -> "TextColumns":
+        """Return them as these columns of a table have them.
+
+        Raise InputError, with the title, if one is missing.
+        """
+        [candidate] = self.candidate.find_all(names, title, advice)
+        references = find_columns(self.references, names, title, advice)
+        context = self.context
+        if context is not None:
+            [context] = context.find_all(names, title, advice)
+        return TextColumns(candidate, references, context)
+
+
+def text_columns(
+    candidate: ColumnName | None,
+    reference: ColumnName | Sequence[ColumnName] | None,
+    context: ColumnName | None = None,
+    argument: Callable[[str], str | Argument] = "`{}`".format,
+) -> TextColumns:
+    """Return the columns of texts that a caller names; None for the usual names.
+
+    `argument` returns the option, or argument, that names the column of a role.
+
+    InputTypeError is raised for a name that is none.
+    """
+    of_candidate = Column((), argument("candidate"), role="candidate")
+    if candidate is not None:
+        names = column_names([candidate], "candidate")
+        of_candidate = Column(names, argument("candidate"))
+    of_reference = Column((), argument("reference"), may_hold_lists=True, role="reference")
+    references = [of_reference]
+    if reference is not None:
+        names = column_names(reference, "reference")
+        references = [replace(of_reference, names=(name,), role="") for name in names]
+    of_context = None
+    if context is not None:
+        of_context = context_column(context, argument("context"))
+    return TextColumns(of_candidate, references, of_context)
+
+
 class RowReader:
     """Reads the texts of one batch after the other, and numbers the rows."""
 
-    def __init__(
-        self,
-        candidate: ColumnName,
-        reference: ColumnName | Sequence[ColumnName],
-        errors: Errors,
-        title: str = "",
-        first: int = 0,
-        context: ColumnName | None = None,
-    ) -> None:
-        """Read these columns.
+    def __init__(self, errors: Errors, title: str = "", first: int = 0) -> None:
+        """Call rows by the title in messages, and number them from `first` on.
 
-        Messages call rows by the title, and `first` is the number of the first row.
-
-        InputTypeError is raised if one is not named. Rows of files count from 1, as lines do, and
-        others from 0.
+        Rows of files count from 1, as lines do, and others from 0.
         """
         check_errors(errors)
-        [name] = column_names([candidate], "candidate")
-        self._candidate = Column((name,), "`candidate`")
-        names = column_names(reference, "reference")
-        self._references = [Column((name,), "`reference`", may_hold_lists=True) for name in names]
-        self._context = None if context is None else context_column(context)
         self._errors = errors
         self._title = title
         self._number = first
 
-    def find(self, names: Sequence[str], title: str = "The batch") -> list[str]:
-        """Return the names of the columns.
+    def read(self, columns: TextColumns, values_of: Callable[[str], Sequence[object]]) -> Rows:
+        """Return the texts of the next rows.
 
-        Raise InputError, with a title, if one is missing.
-        """
-        columns = [self._candidate, *self._references]
-        if self._context is not None:
-            columns.append(self._context)
-        return [column.find(names, self._title or title) for column in columns]
-
-    def read(self, *columns: Sequence[object]) -> Rows:
-        """Return the texts of the next rows from the values of the columns.
-
-        Each column has a value for each row, (rows,); a context comes last.
+        The columns were found, and `values_of` returns the values of one by its name, (rows,).
         """
         from bertscore_onnx.text.texts import in_context
 
-        sizes = list(map(len, columns))
+        values_of_columns = [values_of(column.name) for column in columns]
+        sizes = list(map(len, values_of_columns))
         if len(set(sizes)) > 1:
             counts = ", ".join(map(str, sizes))
             raise InputError(
                 f"The columns of texts have different numbers of values: {counts}. Give each row "
                 "a value."
             )
-        names = [column.names[0] for column in self._references]
-        rows = Rows([], [], [])
-        for candidate, *values in zip(*columns, strict=True):
+        rows = Rows([], [], [], len(columns.references))
+        for candidate, *values in zip(*values_of_columns, strict=True):
             place = _place(self._title, self._number)
             self._number += 1
-            context_value = None if self._context is None else values.pop()
             context = None
             try:
-                if self._context is not None and not is_null(context_value):
-                    context = self._context.texts_of(context_value, self._context.names[0], place)
-                candidates = self._candidate.texts_of(candidate, self._candidate.names[0], place)
-                texts = texts_of_row(self._references, names, values, place)
+                if columns.context is not None:
+                    context_value = values.pop()
+                    if not is_null(context_value):
+                        context = columns.context.texts_of(context_value, place)
+                candidates = columns.candidate.texts_of(candidate, place)
+                texts = texts_of_row(columns.references, values, place)
             except InputError as error:
                 if self._errors == "raise":
                     raise
                 rows.reasons.append(str(error).removeprefix(f"{place}: "))
                 # Statistics of all references, such as idf, count those that are texts.
-                valid = self._valid_references(values, place)
+                valid = valid_texts(columns.references, values, place)
                 rows.unscored_references.extend(in_context(valid, context, "context"))
             else:
                 text, *references = in_context([*candidates, *texts], context, "context")
@@ -622,34 +687,32 @@ class RowReader:
                 rows.reasons.append(None)
         return rows
 
-    def _valid_references(self, values: Iterable[object], place: str) -> list[str]:
-        """Return the references of a row that are texts."""
-        valid: list[str] = []
-        for column, value in zip(self._references, values, strict=True):
-            with suppress(InputError):
-                valid += column.texts_of(value, column.names[0], place)
-        return valid
+    def references(
+        self, columns: Sequence[Column], values_of: Callable[[str], Sequence[object]]
+    ) -> Iterator[list[str]]:
+        """Yield the references of the next rows; those that are no texts are left out, or raise."""
+        read = texts_of_row if self._errors == "raise" else valid_texts
+        values_of_columns = [values_of(column.name) for column in columns]
+        for values in zip(*values_of_columns, strict=True):
+            place = _place(self._title, self._number)
+            self._number += 1
+            texts = read(columns, values, place)
+            if texts:
+                yield texts
+
+
+def valid_texts(columns: Iterable[Column], values: Iterable[object], place: str) -> list[str]:
+    """Return the texts in some columns of a row where they are texts."""
+    valid: list[str] = []
+    for column, value in zip(columns, values, strict=True):
+        with suppress(InputError):
+            valid += column.texts_of(value, place)
+    return valid
 
 
 def context_column(name: ColumnName, option: str | Argument = "`context`") -> Column:
     """Return the column of contexts."""
     return Column(column_names([name], "context"), option, may_hold_lists=True, may_be_empty=True)
-
-
-def read_references(
-    values: Iterable[object], name: str, errors: Errors, title: str = "", first: int = 0
-) -> Iterator[list[str]]:
-    """Yield the references of rows from the values of their column.
-
-    Bad rows are left out, or raise.
-    """
-    column = Column((name,), "reference", may_hold_lists=True)
-    for number, value in enumerate(values, first):
-        try:
-            yield column.texts_of(value, name, _place(title, number))
-        except InputError:
-            if errors == "raise":
-                raise
 
 
 def _place(title: str, number: int) -> str:

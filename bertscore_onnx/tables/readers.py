@@ -17,7 +17,13 @@ import msgspec
 
 from bertscore_onnx.errors import InputError, needs_extra, shortened
 from bertscore_onnx.tables.batches import SIGNATURE
-from bertscore_onnx.tables.columns import Column, UnreadableRow, check_free, texts_of_row
+from bertscore_onnx.tables.columns import (
+    Column,
+    UnreadableRow,
+    check_free,
+    find_columns,
+    texts_of_row,
+)
 from bertscore_onnx.tables.sources import (
     BYTE_ORDER_MARK,
     DEFAULT_DIALECT,
@@ -242,14 +248,14 @@ class DelimitedReader(TableReader):
         self, columns: Sequence[Column], *, keeps_rows: bool = True
     ) -> Iterator[tuple[list[str], RawRow]]:
         """Yield the texts of some columns, and the rows."""
-        names = [column.find(self.names, self.place, self.advice) for column in columns]
-        positions = list(map(self.names.index, names))
+        found = find_columns(columns, self.names, self.place, self.advice)
+        positions = [self.names.index(column.name) for column in found]
         if not keeps_rows:
             self._parts = None
         for number, fields in self._rows():
             checked = self._checked(number, fields, len(self.names))
             values = [checked[position] for position in positions]
-            yield texts_of_row(columns, names, values, self._place(number)), self._row
+            yield texts_of_row(found, values, self._place(number)), self._row
 
     def record_of(self, row: RawRow) -> Record:
         """Return the values of a row."""
@@ -415,10 +421,14 @@ class JsonLinesReader(TableReader):
         self, columns: Sequence[Column], *, keeps_rows: bool = True
     ) -> Iterator[tuple[list[str], RawRow]]:
         """Yield the texts of some columns, and the rows."""
-        for place, values, line in self._rows():
-            available = list(values)
-            names = [column.find(available, place) for column in columns]
-            yield texts_of_row(columns, names, map(values.get, names), place), line
+        available: list[str] | None = None
+        for place, record, line in self._rows():
+            # Most rows have the columns of the row before.
+            if list(record) != available:
+                available = list(record)
+                found = find_columns(columns, available, place)
+            values = [record.get(column.name) for column in found]
+            yield texts_of_row(found, values, place), line
 
     def record_of(self, row: RawRow) -> Record:
         """Return the values of a row."""
@@ -554,9 +564,11 @@ class ParquetReader(TableReader):
         self, columns: Sequence[Column], *, keeps_rows: bool = True
     ) -> Iterator[tuple[list[str], RawRow]]:
         """Yield the texts of some columns, and the rows."""
-        names = find_texts(self.schema, columns, self.place)
+        found = find_columns(columns, self.names, self.place)
+        check_types(self.schema, found, self.place)
+        names = [column.name for column in found]
         for place, values, row in self._rows(names, self.names if keeps_rows else names):
-            yield texts_of_row(columns, names, values, place), row
+            yield texts_of_row(found, values, place), row
 
     def record_of(self, row: RawRow) -> Record:
         """Return the values of a row."""
@@ -654,18 +666,13 @@ def parquet_errors(place: Callable[[], str]) -> Iterator[None]:
         ) from error
 
 
-def find_texts(schema: "pyarrow.Schema", columns: Sequence[Column], title: str) -> list[str]:
-    """Return the names of some columns in a schema.
-
-    Raise InputError if one is missing, or not of texts.
-    """
-    names = [column.find(schema.names, title) for column in columns]
-    for column, name in zip(columns, names, strict=True):
-        _check_type(schema.field(name).type, column, name, title)
-    return names
+def check_types(schema: "pyarrow.Schema", columns: Iterable[Column], title: str) -> None:
+    """Raise InputError if one of these columns of a schema is not of texts."""
+    for column in columns:
+        _check_type(schema.field(column.name).type, column, title)
 
 
-def _check_type(kind: "pyarrow.DataType", column: Column, name: str, title: str) -> None:
+def _check_type(kind: "pyarrow.DataType", column: Column, title: str) -> None:
     from pyarrow import types
 
     item = kind
@@ -684,4 +691,6 @@ def _check_type(kind: "pyarrow.DataType", column: Column, name: str, title: str)
         return
     if not (types.is_string(item) or types.is_large_string(item) or types.is_string_view(item)):
         expected = "string, or a list of that" if column.may_hold_lists else "string"
-        raise InputError(f"{title}: the column {name!r} is of type {kind}; expected {expected}.")
+        raise InputError(
+            f"{title}: the column {column.name!r} is of type {kind}; expected {expected}."
+        )

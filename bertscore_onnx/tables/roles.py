@@ -59,10 +59,15 @@ def usual_columns(role: str, names: Iterable[str], title: str, option: str | Arg
     columns = sorted(numbers, key=numbers.__getitem__)
     num_without_number = list(numbers.values()).count(-1)
     if len(plain_names) > 1 or num_without_number > 1:
-        shown = " and ".join(map(repr, columns))
-        raise InputError(
-            f"{title}: there are columns {shown}; expected one of them. Name it with ",
-            option,
-            ".",
-        )
+        raise several_usual_names(columns, title, option)
     return columns
+
+
+def several_usual_names(columns: Iterable[str], title: str, option: str | Argument) -> InputError:
+    """Return the error for a table with several columns of one role."""
+    shown = " and ".join(map(repr, columns))
+    return InputError(
+        f"{title}: there are columns {shown}; expected one of them. Name it with ",
+        option,
+        ".",
+    )

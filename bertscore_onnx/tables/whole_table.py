@@ -89,6 +89,17 @@ class WholeTable:
         alternatives = (names,) if isinstance(names, str) else tuple(names)
         return Column(alternatives, option).find(self.names, self.title, advice)
 
+    def find_references(self, option: str | Argument) -> list[str]:
+        """Return the columns of references by their usual names.
+
+        Raise InputError if there are none.
+        """
+        column = Column((), option, role="reference")
+        names = []
+        for found in column.find_all(self.names, self.title):
+            names.append(found.name)
+        return names
+
     def values(self, column: str) -> list[object]:
         """Return the values of a column as they are; None where a row lacks it."""
         return [values.get(column) for _, values in self._rows]
@@ -199,8 +210,7 @@ class WholeTable:
         return value
 
     def _checked(self, column: Column, row: int) -> list[str]:
-        [name] = column.names
-        return column.texts_of(self._value(name, row), name, self.place(row))
+        return column.texts_of(self._value(column.name, row), self.place(row))
 
     def _key(self, column: str, row: int) -> str:
         value = self._value(column, row)

@@ -4,7 +4,7 @@
 """
 
 from collections import deque
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from itertools import islice
 from os import PathLike, fspath
 from time import monotonic
@@ -21,15 +21,16 @@ from bertscore_onnx.settings import ScorerSettings, TokenizerSettings, checked_s
 from bertscore_onnx.tables.batches import Batch, BatchAdapter, ScoreColumns, adapt
 from bertscore_onnx.tables.columns import (
     SCORE_NAMES,
-    Column,
     Errors,
     RowReader,
     Rows,
+    TextColumns,
     TextsOfRow,
     check_errors,
     check_free,
     check_score_names,
-    read_references,
+    find_columns,
+    text_columns,
 )
 from bertscore_onnx.text.texts import Text, are_in_context
 
@@ -71,8 +72,8 @@ class ScoreBatch:
     def __init__(
         self,
         bundle: str | PathLike[str] | None = None,
-        candidate: str = "candidate",
-        reference: str | Sequence[str] = "reference",
+        candidate: str | None = None,
+        reference: str | Sequence[str] | None = None,
         *,
         context: str | None = None,
         names: Sequence[str] = SCORE_NAMES,
@@ -84,9 +85,11 @@ class ScoreBatch:
         Args:
             bundle: a path, a name or `hf://…`, as `BERTScorer` takes it; each process opens it for
                 itself. None for the default model of `lang`.
-            candidate: the name of the column of candidates, a text per row.
+            candidate: the name of the column of candidates, a text per row; None for the column
+                with a usual name, such as `candidate`.
             reference: the name of the column of references, a text or a list of texts per row; or
-                several names.
+                several names; None for those with a usual name, such as `reference` and
+                `reference2`.
             context: the name of a column of contexts, a text or a list of sentences per row, as
                 `BERTScorer.score` takes them. The signature names them, even if those of a batch
                 are all blank.
@@ -109,7 +112,9 @@ class ScoreBatch:
         self._context = context
         self._errors = errors
         self._names = check_score_names(names)
-        self._reference = reference if isinstance(reference, str) else tuple(reference)
+        self._reference = reference
+        if not isinstance(reference, str | None):
+            self._reference = tuple(reference)
         self._settings = checked_settings(settings)
 
     @property
@@ -118,15 +123,24 @@ class ScoreBatch:
         return ScoreColumns(bool(self._settings.get("all_layers")), self._errors, self._names)
 
     @property
+    def texts(self) -> TextColumns:
+        """The columns of texts that it reads."""
+        return text_columns(self._candidate, self._reference, self._context)
+
+    @property
     def signature(self) -> Signature:
         """The signature of its scores; loads the scorer in this process."""
         with self._scorer() as scorer:
-            return self.signature_of(scorer)
+            return self.signature_of(scorer, [len(self.texts.references)])
 
-    def signature_of(self, scorer: BERTScorer) -> Signature:
-        """Return the signature of the scores that a scorer gives."""
-        num_references = 1 if isinstance(self._reference, str) else len(self._reference)
-        signature = scorer.signature.with_references(num_references, num_references)
+    def signature_of(self, scorer: BERTScorer, num_columns: Collection[int]) -> Signature:
+        """Return the signature of the scores that a scorer gives.
+
+        Args:
+            scorer: the scorer.
+            num_columns: the numbers of columns of references that tables have.
+        """
+        signature = scorer.signature.with_references(min(num_columns), max(num_columns))
         if self._context is None:
             return signature
         return signature.in_context()
@@ -169,16 +183,14 @@ class ScoreBatch:
             InputError, BertScoreOnnxError: as for a call; rows are numbered from 0, from the first
                 batch on.
         """
-        reader = RowReader(
-            self._candidate, self._reference, self._errors, title, context=self._context
-        )
+        reader = RowReader(self._errors, title)
 
         def read() -> Iterator[tuple[BatchAdapter, Rows]]:
             for batch in batches:
                 adapter = adapt(batch)
-                texts = map(adapter.values, reader.find(adapter.names))
+                texts = self.texts.find(adapter.names, title or "The batch")
                 check_free(adapter.names, self.columns.names, "The batch", ("drop it",))
-                yield adapter, reader.read(*texts)
+                yield adapter, reader.read(texts, adapter.values)
 
         return self.stream_rows(read())
 
@@ -216,7 +228,6 @@ class ScoreBatch:
 
         with self._scorer() as scorer:
             columns = self.columns
-            signature = self.signature_of(scorer)
             scores: list[Score] = []
 
             def finished() -> Iterator[Batch]:
@@ -224,6 +235,7 @@ class ScoreBatch:
                     adapter, rows = waiting.popleft()
                     values = columns.values(scores, rows.reasons)
                     scores.clear()
+                    signature = self.signature_of(scorer, [rows.num_columns])
                     yield adapter.with_scores(columns, values, signature)
 
             while not is_ended:
@@ -282,13 +294,13 @@ class ScoreBatch:
             return _weighted.get(cast(ScorerSettings, settings), lambda: scorer.with_idf(**weights))
 
 
-def description_of(score_batch: ScoreBatch) -> tuple[str, str]:
-    """Return the signature and the execution provider of a scorer.
+def description_of(score_batch: ScoreBatch, num_columns: Collection[int]) -> tuple[str, str]:
+    """Return the signature of scores, and the execution provider of this process's scorer.
 
-    The scorer is that of this process.
+    The tables have these numbers of columns of references.
     """
     with score_batch._scorer() as scorer:
-        return str(score_batch.signature_of(scorer)), scorer.provider
+        return str(score_batch.signature_of(scorer, num_columns)), scorer.provider
 
 
 def rows_per_second(score_batch: ScoreBatch, pairs: Iterator[TextsOfRow]) -> float:
@@ -317,14 +329,13 @@ def uses_contexts(score_batch: ScoreBatch, batches: Iterable[Batch]) -> bool:
 
     Batches are read up to that one.
     """
-    reader = RowReader(
-        score_batch._candidate, score_batch._reference, "null", context=score_batch._context
-    )
+    reader = RowReader("null")
 
     def candidates() -> Iterator[Text]:
         for batch in batches:
             adapter = adapt(batch)
-            rows = reader.read(*map(adapter.values, reader.find(adapter.names)))
+            texts = score_batch.texts.find(adapter.names, "The batch")
+            rows = reader.read(texts, adapter.values)
             for candidate, _ in rows.pairs:
                 yield candidate
 
@@ -340,7 +351,7 @@ class CountBatch:
     def __init__(
         self,
         bundle: str | PathLike[str] | None = None,
-        reference: str = "reference",
+        reference: str | Sequence[str] | None = None,
         *,
         errors: Errors = "raise",
         **settings: Unpack[TokenizerSettings],
@@ -349,7 +360,7 @@ class CountBatch:
 
         Args:
             bundle: as for `ScoreBatch`; the model is not loaded.
-            reference: the name of the column of references, a text or a list of texts per row.
+            reference: as for `ScoreBatch`.
             errors: how to handle a row that holds something else: "raise" for an InputError with
                 its number, "null" to leave it out.
             settings: arguments of `BERTScorer` that decide which bundle is opened, and where texts
@@ -360,7 +371,7 @@ class CountBatch:
         """
         check_errors(errors)
         self._bundle = None if bundle is None else fspath(bundle)
-        self._reference = reference
+        self.references = text_columns(None, reference).references
         self._errors = errors
         self._settings = checked_settings(settings, TokenizerSettings)
 
@@ -394,14 +405,15 @@ class CountBatch:
         Raises:
             InputError: as for a call; rows are numbered from 0, from the first batch on.
         """
-        column = Column((self._reference,), "reference")
+        reader = RowReader(self._errors, title)
 
-        def values() -> Iterator[object]:
+        def references() -> Iterator[list[str]]:
             for batch in batches:
                 adapter = adapt(batch)
-                yield from adapter.values(column.find(adapter.names, title or "The batch"))
+                columns = find_columns(self.references, adapter.names, title or "The batch")
+                yield from reader.references(columns, adapter.values)
 
-        return self.count_texts(read_references(values(), self._reference, self._errors, title))
+        return self.count_texts(references())
 
     def count_texts(self, texts: Iterable[list[str]]) -> DocumentCounts:
         """Count references that were read already, a list for each row."""

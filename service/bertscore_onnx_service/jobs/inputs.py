@@ -19,13 +19,12 @@ from bertscore_onnx.bundle.store import FileStamp, file_digest, file_stamp
 from bertscore_onnx.errors import Argument, InputError
 from bertscore_onnx.tables.arrow import JsonTypes, array_of
 from bertscore_onnx.tables.columns import (
-    CANDIDATE_COLUMNS,
-    REFERENCE_COLUMNS,
     Column,
     Errors,
+    TextColumns,
     UnreadableRow,
     check_free,
-    context_column,
+    text_columns,
 )
 from bertscore_onnx.tables.readers import (
     MAX_BATCH_SIZE,
@@ -33,7 +32,7 @@ from bertscore_onnx.tables.readers import (
     Record,
     TableReader,
     check_row_sizes,
-    find_texts,
+    check_types,
     open_parquet,
     open_table,
     parquet_errors,
@@ -143,25 +142,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     has_quotes: bool
     delimiter: str | None
 
-    def text_columns(self) -> list[Column]:
-        """Return the columns of the texts.
-
-        They are the columns of candidates, of references, and of contexts if there are any.
-        """
-        candidates = (self.candidate,) if self.candidate else CANDIDATE_COLUMNS
-        columns = [Column(candidates, _role("candidate"))]
-
-        references: list[tuple[str, ...]] = [REFERENCE_COLUMNS]
-        if isinstance(self.reference, str):
-            references = [(self.reference,)]
-        elif self.reference:
-            references = [(name,) for name in self.reference]
-        for names in references:
-            columns.append(Column(names, _role("reference"), may_hold_lists=True))
-
-        if self.context is not None:
-            columns.append(context_column(self.context, _role("context")))
-        return columns
+    def text_columns(self) -> TextColumns:
+        """Return the columns of the texts."""
+        return text_columns(self.candidate, self.reference, self.context, _role)
 
     def kept_columns(self, names: Sequence[str], added: Sequence[str], title: str) -> list[str]:
         """Return the columns to keep.
@@ -203,17 +186,10 @@ class InputTable:
 
     sha256: str
     rows: int
-    texts: tuple[str, ...]
-    """The columns of candidates, of references, and of contexts if any."""
+    texts: TextColumns
 
     schema: "pyarrow.Schema"
     """The schema of the columns to keep."""
-
-    def references(self, settings: Settings) -> tuple[str, ...]:
-        """Return the columns of references."""
-        if settings.context is None:
-            return self.texts[1:]
-        return self.texts[1:-1]
 
 
 def inspect_table(name: str, settings: Settings, added: Sequence[str]) -> InputTable:
@@ -245,19 +221,20 @@ def inspect_table(name: str, settings: Settings, added: Sequence[str]) -> InputT
         else:
             table = _text_table(source, kind, settings)
             rows, texts, schema = _inspect_rows(table, settings, added, name)
-    return InputTable(name, path, kind, stamp, sha256, rows, tuple(texts), schema)
+    return InputTable(name, path, kind, stamp, sha256, rows, texts, schema)
 
 
 def _inspect_parquet(
     opened: BufferedIOBase, settings: Settings, added: Sequence[str], title: str
-) -> tuple[int, list[str], "pyarrow.Schema"]:
+) -> tuple[int, TextColumns, "pyarrow.Schema"]:
     """Return the rows, the columns of texts, and the schema to keep."""
     import pyarrow
 
     with parquet_errors(lambda: title), open_parquet(opened) as file:
         rows = file.metadata.num_rows
         schema = file.schema_arrow
-    texts = find_texts(schema, settings.text_columns(), title)
+    texts = settings.text_columns().find(schema.names, title)
+    check_types(schema, texts, title)
     kept = settings.kept_columns(schema.names, added, title)
     fields = [schema.field(name) for name in kept]
     return rows, texts, pyarrow.schema(fields)
@@ -271,7 +248,7 @@ def _text_table(source: Source, kind: InputFormat, settings: Settings) -> TableR
 
 def _inspect_rows(
     table: TableReader, settings: Settings, added: Sequence[str], title: str
-) -> tuple[int, list[str], "pyarrow.Schema"]:
+) -> tuple[int, TextColumns, "pyarrow.Schema"]:
     """Read a text file to its end, and find its columns.
 
     Returns its number of rows, the columns of texts, and the schema to keep. In CSV and TSV all
@@ -283,7 +260,7 @@ def _inspect_rows(
     columns = settings.text_columns()
     rows = 0
     if table.names is not None:
-        texts = [column.find(table.names, table.place, table.advice) for column in columns]
+        texts = columns.find(table.names, table.place, table.advice)
         kept = settings.kept_columns(table.names, added, title)
         schema = pyarrow.schema(dict.fromkeys(kept, pyarrow.string()))
         for records in read_batches(table, MAX_ROWS, MAX_BATCH_SIZE):
@@ -295,8 +272,9 @@ def _inspect_rows(
     for records in read_batches(table, MAX_ROWS, MAX_BATCH_SIZE):
         rows += len(records)
         types.add(records)
-    names = types.names or [column.names[0] for column in columns]
-    texts = [column.find(names, title) for column in columns]
+    names = types.names or [column.usual_name for column in columns]
+    texts = columns.find(names, title)
+    names_of_texts = [column.name for column in texts]
     kept = names
     if types.names:
         kept = settings.kept_columns(names, added, title)
@@ -308,7 +286,7 @@ def _inspect_rows(
     )
     fields = []
     for name in kept:
-        field_type = types.of_texts(name) if name in texts else types.of(name, remedy)
+        field_type = types.of_texts(name) if name in names_of_texts else types.of(name, remedy)
         fields.append((name, field_type))
     return rows, texts, pyarrow.schema(fields)
 
@@ -372,7 +350,8 @@ def _read_parquet(
     stop: int,
 ) -> Iterator[tuple[int, RawBatch]]:
     """Yield the batches with the rows; each row group begins a batch."""
-    names = list(dict.fromkeys([*table.schema.names, *table.texts]))
+    names_of_texts = [column.name for column in table.texts]
+    names = list(dict.fromkeys([*table.schema.names, *names_of_texts]))
     first = 0
     with parquet_errors(lambda: table.name), open_parquet(opened) as file:
         for number in range(file.metadata.num_row_groups):
@@ -445,7 +424,7 @@ def _array(records: Sequence[Record], field: "pyarrow.Field", table: InputTable)
     import pyarrow
 
     values = [record.get(field.name) for record in records]
-    if field.name in table.texts:
+    if field.name in [column.name for column in table.texts]:
         is_list = pyarrow.types.is_list(field.type)
         values = [_texts_as(value, is_list=is_list) for value in values]
     return array_of(values, field, table.name)

@@ -47,7 +47,6 @@ from bertscore_onnx.tables.columns import (
     RowReader,
     Rows,
     TextsOfRow,
-    read_references,
 )
 from bertscore_onnx.text.texts import are_in_context
 from bertscore_onnx_service.jobs.batches import (
@@ -267,7 +266,8 @@ def _score_files(
     ):
         context = None
     score_batch = make_batch(context=context, **scorer_settings)
-    signature, provider = description_of(score_batch)
+    num_columns = [len(table.texts.references) for table in tables]
+    signature, provider = description_of(score_batch, num_columns)
     entries = tuple(InputEntry(table.name, table.rows, table.sha256) for table in tables)
     with lock_folder(folder):
         earlier = _earlier_manifest(folder)
@@ -565,11 +565,8 @@ def _read_texts(
     """Yield the batches as `_read` does, each with the texts in its rows."""
     for job_part, first, batch in _read(parts, settings):
         table = job_part.table
-        context = None if settings.context is None else table.texts[-1]
-        reader = RowReader(
-            table.texts[0], table.references(settings), errors, table.name, first + 1, context
-        )
-        yield job_part, batch, reader.read(*(values_of(batch, name) for name in table.texts))
+        reader = RowReader(errors, table.name, first + 1)
+        yield job_part, batch, reader.read(table.texts, partial(values_of, batch))
 
 
 def _read_pairs(parts: Sequence[Part], settings: Settings) -> Iterator[TextsOfRow]:
@@ -586,10 +583,8 @@ def _count(
     def references() -> Iterator[list[str]]:
         for job_part, first, batch in _read(parts, settings):
             table = job_part.table
-            for name in table.references(settings):
-                yield from read_references(
-                    values_of(batch, name), name, settings.errors, table.name, first + 1
-                )
+            reader = RowReader(settings.errors, table.name, first + 1)
+            yield from reader.references(table.texts.references, partial(values_of, batch))
             advance(len(batch))
 
     return count_batch.count_texts(references())

@@ -16,7 +16,7 @@ from bertscore_onnx.settings import (
     counts_first,
     of_tokenizer,
 )
-from bertscore_onnx.tables.columns import SCORE_NAMES, Column, Errors, check_free, context_column
+from bertscore_onnx.tables.columns import SCORE_NAMES, Errors, check_free, find_columns
 from bertscore_onnx_service.jobs.batches import (
     CountBatch,
     ScoreBatch,
@@ -60,8 +60,8 @@ SMALL_NODE = 8
 def score_dataset(
     ds: "Dataset",
     bundle: str | PathLike[str] | None = None,
-    candidate: str = "candidate",
-    reference: str = "reference",
+    candidate: str | None = None,
+    reference: str | Sequence[str] | None = None,
     *,
     context: str | None = None,
     names: Sequence[str] = SCORE_NAMES,
@@ -83,8 +83,7 @@ def score_dataset(
             materialize it if that is expensive, or does not give the same rows each time.
         bundle: a path that all nodes of the cluster see, a name or `hf://…`, as for `BERTScorer`.
             None for the default model of `lang`.
-        candidate: the name of the column of candidates, a text per row.
-        reference: the name of the column of references, a text or a list of texts per row.
+        candidate, reference: the columns of texts, as for `ScoreBatch`.
         context: the name of a column of contexts, a text or a list of sentences per row, as
             `BERTScorer.score` takes them. The call reads rows up to the first with a context, which
             decides the signature.
@@ -140,10 +139,7 @@ def score_dataset(
     # None where rows would have to be computed to know it
     schema = ds.schema(fetch_if_missing=False)
     if schema is not None:
-        Column((candidate,), "candidate").find(schema.names, "The dataset")
-        Column((reference,), "reference").find(schema.names, "The dataset")
-        if context is not None:
-            context_column(context).find(schema.names, "The dataset")
+        score_batch.texts.find(schema.names, "The dataset")
         check_free(schema.names, score_batch.columns.names, "The dataset", ("drop it",))
     most_actors = num_actors or _num_actors(cpus, gpus_per_actor)
     _try_out(score_batch, gpus_per_actor)
@@ -175,7 +171,7 @@ def score_dataset(
 def count_documents(
     ds: "Dataset",
     bundle: str | PathLike[str] | None = None,
-    reference: str = "reference",
+    reference: str | Sequence[str] | None = None,
     *,
     errors: Errors = "raise",
     **settings: Unpack[TokenizerSettings],
@@ -200,10 +196,8 @@ def count_documents(
     """
     _check_dataset(ds)
     count_batch = CountBatch(bundle, reference, errors=errors, **settings)
-    names = ds.columns()
-    if names:
-        Column((reference,), "reference").find(names, "The dataset")
-    counted = ds.select_columns([reference]).map_batches(
+    columns = find_columns(count_batch.references, ds.columns() or [], "The dataset")
+    counted = ds.select_columns([column.name for column in columns]).map_batches(
         count_batch, batch_size=ROWS_PER_COUNT, batch_format="pyarrow", zero_copy_batch=True
     )
     total: DocumentCounts | None = None

@@ -4,7 +4,7 @@ Frames may be of classic Spark or of Spark Connect.
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Unpack
@@ -25,7 +25,8 @@ from bertscore_onnx.tables.columns import (
     Column,
     Errors,
     check_free,
-    context_column,
+    find_columns,
+    text_columns,
 )
 from bertscore_onnx_service.jobs.batches import (
     CountBatch,
@@ -49,8 +50,8 @@ Batches = Iterator["pyarrow.RecordBatch"]
 def score_dataframe(
     df: "DataFrame",
     bundle: str | PathLike[str] | None = None,
-    candidate: str = "candidate",
-    reference: str = "reference",
+    candidate: str | None = None,
+    reference: str | Sequence[str] | None = None,
     *,
     context: str | None = None,
     names: Sequence[str] = SCORE_NAMES,
@@ -69,8 +70,10 @@ def score_dataframe(
         bundle: a path that all executors see, a name or `hf://…`, as for `BERTScorer`; or, for an
             archive that Spark ships (`--archives bundle.zip#NAME`), the name under which it is
             extracted, with the folder in it if there is one. None for the default model of `lang`.
-        candidate: the name of the column of candidates, of the type string.
-        reference: the name of the column of references, string or array<string>.
+        candidate: the name of the column of candidates, of the type string; None for the column
+            with a usual name.
+        reference: the name of the column of references, string or array<string>, or several; None
+            for those with a usual name, as for `ScoreBatch`.
         context: the name of a column of contexts, a text or a list of sentences per row, as
             `BERTScorer.score` takes them. The call reads rows up to the first with a context, which
             decides the signature.
@@ -95,10 +98,7 @@ def score_dataframe(
         MissingExtraError: pyspark is not installed, or a package that it needs.
     """
     _check_frame(df)
-    _check_texts(df, Column((candidate,), "candidate"))
-    _check_texts(df, Column((reference,), "reference", may_hold_lists=True))
-    if context is not None:
-        _check_texts(df, context_column(context))
+    _check_texts(df, text_columns(candidate, reference, context))
     counts = counts_first(settings)
     checked = checked_settings({**settings, "idf": False} if counts else settings)
     added = ScoreBatch(
@@ -140,7 +140,7 @@ def score_dataframe(
 def count_documents(
     df: "DataFrame",
     bundle: str | PathLike[str] | None = None,
-    reference: str = "reference",
+    reference: str | Sequence[str] | None = None,
     *,
     errors: Errors = "raise",
     **settings: Unpack[TokenizerSettings],
@@ -164,8 +164,8 @@ def count_documents(
         MissingExtraError: pyspark is not installed, or a package that it needs.
     """
     _check_frame(df)
-    CountBatch(bundle, reference, errors=errors, **settings)  # checks the settings
-    _check_texts(df, Column((reference,), "reference", may_hold_lists=True))
+    count_batch = CountBatch(bundle, reference, errors=errors, **settings)
+    names = _check_texts(df, count_batch.references)
 
     def count(batches: Batches, title: str) -> Batches:
         counter = CountBatch(_on_executor(bundle), reference, errors=errors, **settings)
@@ -173,9 +173,10 @@ def count_documents(
 
     from pyspark.sql.functions import sum as sum_of
 
-    references = _by_position(df).select(str(df.columns.index(reference)))
+    positions = map(df.columns.index, names)
+    references = _by_position(df).select(*map(str, positions))
     rows = references.mapInArrow(
-        _by_name(count, [reference]), "token bigint, documents bigint, tokenization string"
+        _by_name(count, names), "token bigint, documents bigint, tokenization string"
     )
     table = (
         rows.groupBy("tokenization", "token").agg(sum_of("documents").alias("documents")).toArrow()
@@ -197,20 +198,23 @@ def _check_frame(df: object) -> None:
         )
 
 
-def _check_texts(df: "DataFrame", column: Column) -> None:
-    """Raise InputError if a column is missing, or is not of texts."""
+def _check_texts(df: "DataFrame", columns: Iterable[Column]) -> list[str]:
+    """Return the names of columns; raise InputError if one is missing, or is not of texts."""
     from pyspark.sql.types import ArrayType, StringType
 
-    name = column.find(df.columns, "The frame")
-    kind = data_type = df.schema[name].dataType
-    if column.may_hold_lists and isinstance(kind, ArrayType):
-        kind = kind.elementType
-    if not isinstance(kind, StringType):
-        expected = "string or array<string>" if column.may_hold_lists else "string"
-        raise InputError(
-            f"The frame: the column {name!r} is of type {data_type.simpleString()}; expected "
-            f"{expected}."
-        )
+    names = []
+    for column in find_columns(columns, df.columns, "The frame"):
+        kind = data_type = df.schema[column.name].dataType
+        if column.may_hold_lists and isinstance(kind, ArrayType):
+            kind = kind.elementType
+        if not isinstance(kind, StringType):
+            expected = "string or array<string>" if column.may_hold_lists else "string"
+            raise InputError(
+                f"The frame: the column {column.name!r} is of type {data_type.simpleString()}; "
+                f"expected {expected}."
+            )
+        names.append(column.name)
+    return names
 
 
 def _fields(added: ScoreColumns, metadata: dict[str, str]) -> "list[StructField]":

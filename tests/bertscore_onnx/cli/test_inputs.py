@@ -349,18 +349,13 @@ def test_a_pipe_that_ends_early_or_late_is_refused_after_the_pairs(write, pipe, 
     [
         ({"id": "1", "prediction": "c", "references": "r"}, None),
         ({"id": "1", "output": "c", "target": "r"}, None),
-        ({"output": "x", "candidate": "c", "target": "x", "reference": "r"}, None),
-        (
-            {"output": "c", "prediction": "c", "reference": "r"},
-            "'prediction' and 'output'.*--columns candidate=NAME",
-        ),
-        (
-            {"candidate": "c", "target": "r", "references": "r"},
-            "'references' and 'target'.*--columns reference=NAME",
-        ),
+        ({" Response": "c", "Ground_Truth": "r"}, None),
+        ({"output": "c", "candidate": "c", "reference": "r"}, "--columns candidate=NAME"),
+        ({"candidate": "c", "target2": "r", "references": "r"}, "--columns reference=NAME"),
+        ({"candidate": "c", "target": "r", "Target": "r"}, "--columns reference=NAME"),
     ],
 )
-def test_texts_are_in_the_column_of_the_role_or_the_only_one_of_a_usual_name(write, row, remedy):
+def test_texts_are_in_the_only_column_of_a_usual_name(write, row, remedy):
     path = write("c.jsonl", json.dumps(row))
     files = choose_inputs([str(path)], [])
     with nullcontext() if remedy is None else refused_with(remedy), open_pairs(files) as pairs:

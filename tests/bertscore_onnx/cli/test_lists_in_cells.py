@@ -98,7 +98,7 @@ def test_a_printed_list_is_refused(kind, texts):
         InputError,
         match=r"row 0: the column 'reference' holds .* printed list.* JSON lines .*=r1\+r2",
     ):
-        REFERENCES.texts_of(PRINTS[kind](texts), "reference", "row 0")
+        REFERENCES.texts_of(PRINTS[kind](texts), "row 0")
 
 
 WORDS = st.sampled_from(
@@ -111,7 +111,7 @@ WORDS = st.sampled_from(
 )
 def test_a_text_with_a_word_outside_of_quotes_is_no_printed_list(before, word, after):
     text = " ".join([*before, word, *after])
-    assert REFERENCES.texts_of(text, "reference", "row 0") == [text]
+    assert REFERENCES.texts_of(text, "row 0") == [text]
 
 
 @pytest.mark.parametrize(

@@ -359,3 +359,29 @@ def test_after_an_error_parquet_has_the_rows_before(run, tiny_bundle, tmp_path, 
     assert pq.read_table(tmp_path / "out.parquet.part1")["id"].to_pylist() == [
         f"0{row}" for row in range(5)
     ]
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet"])
+def test_numbered_columns_are_further_references_in_every_format(
+    run, scorer, tiny_bundle, tmp_path, kind
+):
+    further = {"Reference_3": CELLS["prediction"], "reference2": CELLS["gold"][::-1]}
+    pairs = {"response": CELLS["prediction"], **further, "reference": CELLS["gold"]}
+    names = ["reference", "reference2", "Reference_3"]
+    expected = scorer.score(CELLS["prediction"], list(zip(*map(pairs.get, names), strict=True)))
+    for name, columns in {"one": [*pairs], "cands": ["response"], "refs": names[::-1]}.items():
+        frame = pd.DataFrame({column: pairs[column] for column in columns})
+        path = tmp_path / f"{name}.{kind}"
+        if kind == "parquet":
+            frame.to_parquet(path)
+        elif kind == "jsonl":
+            frame.to_json(path, orient="records", lines=True)
+        else:
+            frame.to_csv(path, index=False, sep="\t" if kind == "tsv" else ",")
+    files = {name: tmp_path / f"{name}.{kind}" for name in ("one", "cands", "refs")}
+    for inputs in (["-c", files["one"]], ["-c", files["cands"], "-r", files["refs"]]):
+        found = run("score", "-m", tiny_bundle, *inputs, "--format", "json")
+        assert json.loads(found.stdout)["f1"] == pytest.approx(expected.F.mean(), rel=1e-6)
+        assert "references:3" in found.stdout
+    scored = scorer.score_frame(pd.DataFrame(pairs))
+    assert scored["best_reference"].tolist() == expected.best_reference.tolist()

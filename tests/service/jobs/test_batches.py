@@ -288,3 +288,13 @@ def test_a_column_of_contexts_counts_and_is_in_the_signature(tiny_bundle):
     assert "'before' holds a number" in nulls["error"][2]
     with pytest.raises(InputError, match="'beforehand'"):
         ScoreBatch(tiny_bundle, context="beforehand")(batch)
+
+
+def test_columns_of_usual_names_are_found_and_counted(table, tiny_bundle, expected):
+    named = table.rename_columns(["id", "prediction", "target"])
+    blank = named.append_column("target_2", pyarrow.nulls(len(table), pyarrow.string()))
+    scored = ScoreBatch(tiny_bundle)(blank)
+    assert columns_of(scored) == expected
+    assert b"references:2" in scored.schema.metadata[b"bertscore_onnx.signature"]
+    counts = CountBatch(tiny_bundle).count(blank)
+    assert counts.num_documents == sum(map(len, SEVERAL))
