@@ -1,7 +1,7 @@
 """Writes the speeds of this library, of bert-score and of a script.
 
-It writes them into benchmarks/figures.md, and from that page a table for the README, of the machine
-with AMX, and two tables and an SVG for docs/performance.md.
+It writes them into benchmarks/figures.md, and from that page two tables for docs/performance.md,
+and of the machine with AMX a sentence for the README and an SVG for both.
 
     python scripts/draw_speed.py [REPORT …]
 
@@ -10,6 +10,7 @@ REPORT is a file that `make bench` wrote, such as build/benchmarks/cpu.json.
 
 import re
 import sys
+import textwrap
 from pathlib import Path
 
 from draw_matching import INK, PALE, PAPER, RECALL, dark_style, text_line
@@ -69,8 +70,8 @@ Measured = dict[str, dict[str, str]]
 
 
 def main() -> None:
-    """Write the figures of reports, if any, the picture, and the table between the marks of the
-    page and the README.
+    """Write the figures of reports, if any, the picture, and the text between the marks of the page
+    and the README.
     """
     page = with_reports(
         DOCUMENT.read_text(encoding="utf-8"), [read_report(Path(path)) for path in sys.argv[1:]]
@@ -161,12 +162,32 @@ def cell(found: Measured, name: str) -> str:
 
 
 def summary(page: str, document: Path) -> str:
-    """Return the tables of a document, and where they are from."""
-    on_amx = _summary_on(page, "AMX", COLUMNS_ON_AMX)
+    """Return the tables of a document, and where they are from; for the README a sentence."""
     if document == README:
-        return on_amx
+        return headline(figures_of(page, "AMX"))
+    on_amx = _summary_on(page, "AMX", COLUMNS_ON_AMX)
     on_avx2 = _summary_on(page, "AVX2", COLUMNS_ON_AVX2)
     return f"{on_amx}\n\n{on_avx2}"
+
+
+def headline(figures: str) -> str:
+    """Return a sentence with the gain in speed, in int8 too, and in memory on pairs of sentences."""
+    found = measured(figures, "a")
+    theirs, ours, int8 = (found[name] for name in ("bert-score", "ours", "ours, int8"))
+    full = seconds(theirs["median"])
+    text = (
+        f"**{full / seconds(ours['median']):.1f} times as fast** as bert-score with equal scores, "
+        f"**{full / seconds(int8['median']):.1f} times** in int8 (F ± "
+        f"{float(int8['largest difference']):.4f}), in **{ours['peak memory']}** of memory instead "
+        f"of {theirs['peak memory']}: {WORK['a']}, on {_processor(figures)}."
+    )
+    return "\n".join(textwrap.wrap(text, 120))
+
+
+def _processor(figures: str) -> str:
+    """Return the cores and the processor that figures with AMX were measured on."""
+    facts = machine(figures)
+    return f"{facts['cores usable']} cores of an {facts['processor']} with AMX"
 
 
 def _summary_on(page: str, instruction_set: str, columns: dict[str, str]) -> str:
@@ -186,7 +207,7 @@ def _summary_on(page: str, instruction_set: str, columns: dict[str, str]) -> str
 
 def picture(figures: str) -> str:
     """Return the SVG: for each case two bars, bert-score's at full length."""
-    height, full = ROW * len(WORK) + 56, WIDTH - 2 * MARGIN - 210
+    height, full = ROW * len(WORK) + 74, WIDTH - 2 * MARGIN - 210
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" '
         'role="img">',
@@ -223,13 +244,10 @@ def picture(figures: str) -> str:
                 size=18,
             )
         )
-    facts = machine(figures)
-    note = (
-        f"{facts['cores usable']} cores of an {facts['processor']}, fp32; equal weights and scores"
-    )
-    return "\n".join(
-        [*parts, text_line(MARGIN, height - 16, note, PALE, anchor="start"), "</svg>\n"]
-    )
+    notes = [_processor(figures), "fp32, equal weights and scores"]
+    for number, note in enumerate(notes):
+        parts.append(text_line(MARGIN, height - 34 + 18 * number, note, PALE, anchor="start"))
+    return "\n".join([*parts, "</svg>\n"])
 
 
 if __name__ == "__main__":
