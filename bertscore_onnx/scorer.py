@@ -839,7 +839,8 @@ class BERTScorer(Closeable):
 
     def __repr__(self) -> str:
         """Name the scorer by its signature."""
-        return f"BERTScorer({self.signature}, provider={self.provider})"
+        state = "closed, " if self._is_closed else ""
+        return f"BERTScorer({state}{self.signature}, provider={self.provider})"
 
     @property
     def _pipeline(self) -> Pipeline:

@@ -7,8 +7,8 @@ Baldridge and He, NAACL 2019), which share most words. Papers call either of the
     python -m reproduce.labelled_pairs PAWS/dev_and_test.tsv --model BUNDLE
 
 The table has `sentence1`, the reference, `sentence2` and `label`, 0 or 1. chrF, BLEU (of single
-sentences) and, with a bundle, BERTScore score the pairs; or else the columns are scores that the
-command names.
+sentences), or the metrics of `--metric` such as `chrf,word_order=2`, and, with a bundle, BERTScore
+score the pairs; or else the columns are scores that the command names.
 """
 
 import argparse
@@ -23,6 +23,7 @@ from scipy.stats import rankdata
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx_evaluation import score_systems
+from bertscore_onnx_evaluation.metric_scores import specified_metrics
 from reproduce.tables import Floats, number, print_table
 
 
@@ -52,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("file", type=Path)
     parser.add_argument("columns", nargs="*")
+    parser.add_argument("--metric", nargs="+", default=["bleu", "chrf"])
     parser.add_argument("--model")
     options = parser.parse_args(arguments)
     with options.file.open(encoding="utf-8", newline="") as file:
@@ -62,7 +64,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         references, candidates = (
             [row[name] for row in table] for name in ("sentence1", "sentence2")
         )
-        metrics = ["bleu", "chrf", *(["bertscore"] if options.model else [])]
+        metrics = specified_metrics(options.metric)
+        if options.model:
+            metrics["bertscore"] = {}
         scorer = BERTScorer(options.model) if options.model else None
         found = score_systems(metrics, [candidates], [references], scorer=scorer)
         scores = {name: np.asarray(metric.segment)[0] for name, metric in found.items()}

@@ -33,7 +33,7 @@ from bertscore_onnx.errors import (
 )
 from bertscore_onnx.files import read_regular
 from bertscore_onnx.protobuf import message_fields
-from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, tokenizer_file
+from bertscore_onnx.text.spec import tokenizer_file
 
 GRAPH_FILES = {GRAPH_FILE, SCORING_FILE}
 
@@ -94,12 +94,12 @@ class Bundle:
 
 
 def open_bundle(path: str | PathLike[str], *, verify: bool = False) -> Bundle:
-    """Open the bundle in a folder.
+    """Open the bundle in a folder; raise a BundleError unless all files are as exported.
 
-    Raise a BundleError unless all its files are as they were exported.
-
-    With `verify`, every file is read for its digest, even if its size and times have not changed
-    since the last time.
+    Args:
+        path: the folder.
+        verify: whether to read every file for its digest, also where its size and times have not
+            changed since the last time.
     """
     folder = Path(path)
     manifest = read_manifest(folder)
@@ -134,6 +134,13 @@ def read_manifest(path: str | PathLike[str]) -> Manifest:
     """
     folder = Path(path)
     file = folder / MANIFEST
+    try:
+        os.fspath(folder).encode()
+    except UnicodeEncodeError as error:
+        raise BundleNotFoundError(
+            f"The path {os.fspath(folder)!a} is no UTF-8, as native libraries read it. Set "
+            "PYTHONUTF8=1, or rename the folder."
+        ) from error
     # a regular file of reasonable size, which can neither block the reader nor fill the memory
     try:
         content = read_regular(file, MAX_MANIFEST_BYTES)
@@ -148,18 +155,13 @@ def read_manifest(path: str | PathLike[str]) -> Manifest:
     version = _decode(file, content, dict[str, Any]).get("format_version")
     # its manifest may differ in everything else
     if type(version) is int and version != FORMAT_VERSION:
-        advice = (
-            "Upgrade bertscore-onnx." if version > FORMAT_VERSION else "Export the model again."
-        )
+        upgrade = "Upgrade bertscore-onnx, or e" if version > FORMAT_VERSION else "E"
         raise FormatVersionError(
-            f"{file} has format version {version}; this version of bertscore-onnx reads "
-            f"{FORMAT_VERSION}. {advice}"
+            f"{file} was made by another version of bertscore-onnx, in format version {version}; "
+            f"this one reads {FORMAT_VERSION}. {upgrade}xport the model again with this one."
         )
     manifest = _decode(file, content, Manifest)
-    required = {GRAPH_FILE, tokenizer_file(manifest.tokenizer_spec)}
-    if manifest.tokenizer_spec is not None and manifest.tokenizer_spec.sentencepiece is not None:
-        required.add(SENTENCEPIECE_FILE)
-    missing = required - manifest.files.keys()
+    missing = manifest.required_files - manifest.files.keys()
     if missing:
         raise ManifestError(
             f"{file} has no digest for {', '.join(sorted(missing))}. {_EXPORT_AGAIN}"

@@ -14,9 +14,11 @@ import msgspec
 from bertscore_onnx.bundle.catalogue import Architecture, Baseline
 from bertscore_onnx.bundle.store import MANIFEST, Precision, TokenizerMode, Variant
 from bertscore_onnx.files import replace_whole
-from bertscore_onnx.text.spec import TokenizerSpec
+from bertscore_onnx.text.spec import SENTENCEPIECE_FILE, TokenizerSpec, tokenizer_file
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
+"""Changes with the fields of a manifest that are required, and with `Manifest.required_files`."""
+
 GRAPH_FILE = "model.onnx"
 DATA_FILE = "model.onnx.data"
 SCORING_FILE = "scoring.onnx"
@@ -104,9 +106,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The content of `bertscore.json`."""
 
     format_version: int
-    """The version of this format; this version of the package writes and reads `FORMAT_VERSION`
-    only.
-    """
+    """The version of this format: `FORMAT_VERSION`."""
 
     model_id: str
     """The model's name in the catalogue or on the Hub, or the name of its local folder. Like all
@@ -292,6 +292,14 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The variant of the model that the bundle holds."""
         num_layers = None if self.all_layers else self.num_layers
         return Variant(num_layers, self.tokenizer_mode, self.precision)
+
+    @property
+    def required_files(self) -> set[str]:
+        """The files that every bundle of this format has, beside those of weights."""
+        names = {GRAPH_FILE, tokenizer_file(self.tokenizer_spec)}
+        if self.tokenizer_spec is not None and self.tokenizer_spec.sentencepiece is not None:
+            names.add(SENTENCEPIECE_FILE)
+        return names
 
     @property
     def has_scoring_graph(self) -> bool:

@@ -35,7 +35,12 @@ from bertscore_onnx.scoring.text_stats import TextStats
 from bertscore_onnx.scoring.tokenization import documents_of, load_tokenizer, tokenization_of
 from bertscore_onnx.settings import ScorerSettings
 from bertscore_onnx.text.texts import Text
-from bertscore_onnx.text.tokenizer import TextTokenizer, TokenisedText, tokenise
+from bertscore_onnx.text.tokenizer import (
+    DEFAULT_MAX_LENGTH,
+    TextTokenizer,
+    TokenisedText,
+    tokenise,
+)
 
 CHUNK_BYTES = 128_000_000
 """The embeddings of a chunk on a CPU; two chunks exist at a time."""
@@ -184,10 +189,12 @@ class Pipeline(Closeable):
         long_text = settings.get("long_text", "truncate")
         matching = checked_matching(settings.get("matching", "bertscore"))
         self.max_length: int | None = settings.get("max_length")
-        """The most tokens of a text if that was chosen; None for the model's own maximum."""
+        """The most tokens of a text; None for the model's own maximum."""
         self.tokenizer: TextTokenizer = load_tokenizer(
             bundle, long_text, self.max_length, num_threads=num_threads
         )
+        if self.max_length == (self.manifest.max_length or DEFAULT_MAX_LENGTH):
+            self.max_length = None
         self.tokenization: str = tokenization_of(self.manifest, self.tokenizer)
         """The name of the tokenization; document counts of another cannot be used."""
         self.encoder: Encoder = encoder or Encoder(

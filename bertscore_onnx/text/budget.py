@@ -134,6 +134,13 @@ class Budget:
         normalized = MAX_ADDED / 4 / self.growth if self._normalizers else math.inf
         return min(searched, normalized)
 
+    def normalized(self, text: str) -> str:
+        """Normalise a text, which may grow by `MAX_ADDED` bytes."""
+        max_bytes = len(text.encode()) + MAX_ADDED
+        for normalizer in self._normalizers:
+            text = normalizer(text, max_bytes)
+        return text
+
     def check(self, text: str) -> None:
         """Raise a ValueError if a text exceeds the budget."""
         if len(text) <= self._untried:
@@ -249,7 +256,11 @@ def _strings(value: Any) -> Iterator[str]:
 def pattern_of(stage: dict[str, Any]) -> Pattern | None:
     """Return the regular expression of a stage."""
     pattern = stage.get("pattern")
-    source = pattern.get("Regex") if isinstance(pattern, dict) else None
+    if not isinstance(pattern, dict):
+        return None
+    if pattern.get("String") == "":
+        raise ValueError(f"the pattern of its {stage['type']} is empty")
+    source = pattern.get("Regex")
     return Pattern(source) if isinstance(source, str) else None
 
 

@@ -104,6 +104,8 @@ class Pattern:
             self._alternatives, _ = _parse(source, flags.end(), flags[1])
         else:
             self._alternatives, _ = _parse(source, 0, "")
+        if not any(self._alternatives):
+            raise ValueError(f"its pattern {source!a} is empty")
         bound = MAX_SIZE
         if sum(map(_size, self._alternatives)) > bound:
             raise ValueError(

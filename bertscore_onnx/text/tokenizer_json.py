@@ -274,21 +274,24 @@ def _check_post_processor(processor: Any) -> None:
 
 
 def _check_added(tokens: Sequence[dict[str, Any]], budget: Budget) -> None:
-    """Raise a ValueError if added tokens are long.
-
-    The package applies the normalizers to them, which may not lengthen them either.
-    """
+    """Raise a ValueError if added tokens are long, before or after the package normalises them."""
     _check_ids(token["id"] for token in tokens)
-    lengths = [len(token["content"]) for token in tokens]
-    longest = max(lengths, default=0)
-    accepted = LONGEST_STRING
-    if longest > accepted:
-        raise ValueError(
-            f"it adds a token of {longest:,} characters, and at most {accepted:,} are accepted",
-        )
-    total = sum(lengths)
+    _check_longest((token["content"] for token in tokens), "")
+    total = sum(len(token["content"]) for token in tokens)
     if total > MAX_ADDED:
         raise ValueError(
             f"it adds tokens of {total:,} characters, and at most {MAX_ADDED:,} are accepted",
         )
-    budget.check("".join(token["content"] for token in tokens if token.get("normalized")))
+    normalized = [token["content"] for token in tokens if token.get("normalized")]
+    budget.check("".join(normalized))
+    _check_longest(map(budget.normalized, normalized), " once normalised")
+
+
+def _check_longest(added: Iterable[str], state: str) -> None:
+    longest = max(map(len, added), default=0)
+    accepted = LONGEST_STRING
+    if longest > accepted:
+        raise ValueError(
+            f"it adds a token of {longest:,} characters{state}, and at most {accepted:,} are "
+            "accepted",
+        )

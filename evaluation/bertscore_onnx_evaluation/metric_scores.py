@@ -232,8 +232,13 @@ def specified_metrics(specs: Iterable[str]) -> dict[str, dict[str, Any]]:
         if name == BERTSCORE:
             in_upper_case = {field: value.upper() for field, value in settings.items()}
             name, settings = _named_metric(name, in_upper_case)
-        if name in metrics or len(settings) < len(items) or not all(settings.values()):
-            expected = "NAME,FIELD=VALUE with each of them once, such as bleu,tokenize=zh"
+        if name in metrics:
+            raise InputError(
+                f"{spec!r} is the metric {name!r} a second time; a call scores a metric with one "
+                "set of options. Score the other set in a call of its own."
+            )
+        if len(settings) < len(items) or not all(settings.values()):
+            expected = "NAME,FIELD=VALUE with each field once, such as bleu,tokenize=zh"
             raise InputError(f"{spec!r} is not of the form {expected}.")
         metrics[name] = {field: _literal(value) for field, value in settings.items()}
     return metrics

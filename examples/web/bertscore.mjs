@@ -5,7 +5,8 @@
  * class of its ONNX Runtime.
  */
 
-const FORMAT_VERSION = 2;
+/** That of `bertscore_onnx/bundle/manifest.py`. */
+const FORMAT_VERSION = 3;
 
 /** The most tokens of a text if the model has no limit of its own. */
 const DEFAULT_MAX_LENGTH = 8192;
@@ -41,7 +42,13 @@ export function checkManifest(manifest) {
   const refuse = (what) => {
     throw new Error(`The bundle ${what}`);
   };
-  if (manifest?.format_version !== FORMAT_VERSION) refuse(`has no bertscore.json of format ${FORMAT_VERSION}.`);
+  if (!manifest?.format_version) refuse("has no bertscore.json.");
+  if (manifest.format_version !== FORMAT_VERSION) {
+    refuse(
+      `was made by another version of bertscore-onnx, in format version ${manifest.format_version}; ` +
+        `this page reads ${FORMAT_VERSION}. Export the model again.`,
+    );
+  }
   if (!manifest.files?.["scoring.onnx"]) refuse("has no scoring graph. Export the model with --scoring-graph.");
   if (manifest.tokenizer_mode !== "fast") {
     refuse("is in the slow tokenizer mode, which only Python follows. Export the model with --tokenizer-mode fast.");

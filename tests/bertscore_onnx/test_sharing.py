@@ -37,6 +37,7 @@ def test_the_model_goes_with_the_last_scorer_that_shares_it(tiny_bundle):
     other = base.with_idf(True, REFERENCES)
     base.close()
     base.close()
+    assert repr(base).startswith("BERTScorer(closed, ")
     with pytest.raises(ClosedError, match="was closed"):
         base.score(CANDIDATES, REFERENCES)
     with pytest.raises(ClosedError):

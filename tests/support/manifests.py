@@ -18,6 +18,10 @@ def with_fields(bundle: Bundle, **fields: Any) -> Bundle:
     return Bundle(bundle.path, msgspec.structs.replace(bundle.manifest, **fields))
 
 
+FORMATS = Path(__file__).parents[1] / "bertscore_onnx" / "bundle" / "formats"
+"""Tiny bundles of one model, in folders named by their format version; the tests only read them."""
+
+
 def seal(folder: Path, **fields: Any) -> Path:
     """Write a manifest again with these fields, and the digests of its files as they are now;
     return the folder.

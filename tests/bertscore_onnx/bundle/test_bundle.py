@@ -1,6 +1,6 @@
-import json
 import os
 import shutil
+import sys
 
 import msgspec
 import numpy as np
@@ -11,6 +11,7 @@ from tokenizers import Tokenizer
 
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import external_files, open_bundle, read_manifest
+from bertscore_onnx.bundle.manifest import FORMAT_VERSION
 from bertscore_onnx.bundle.store import file_digest
 from bertscore_onnx.errors import (
     BundleNotFoundError,
@@ -23,11 +24,12 @@ from bertscore_onnx.errors import (
 from bertscore_onnx.scoring.golden import difference_by_pairs
 from bertscore_onnx.scoring.tokenization import load_tokenizer
 from bertscore_onnx.text.spec import SentencePieceSpec
-from tests.support.manifests import seal
+from tests.support.manifests import FORMATS, seal
 from tests.support.processes import forks, in_forked_child
+from tests.support.programs import WEB
 
 pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-DEEP = b'{"format_version": 2, "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+DEEP = b'{"format_version": 3, "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
 
 
 def flip_a_bit(file):
@@ -40,20 +42,64 @@ def move_weights(graph, name):
     onnx.save(onnx.load(graph), graph, save_as_external_data=True, location=name, size_threshold=0)
 
 
-@pytest.mark.parametrize("content", [b"\xff\xfe", b'{"format_version": 2, "x": "\xff"}', DEEP])
+@pytest.mark.parametrize("content", [b"\xff\xfe", b'{"format_version": 3, "x": "\xff"}', DEEP])
 def test_a_manifest_that_is_no_manifest_is_refused(bundle, content):
     (bundle / "bertscore.json").write_bytes(content)
     with pytest.raises(ManifestError, match="is not a manifest"):
         open_bundle(bundle)
 
 
-@pytest.mark.parametrize(
-    ("version", "advice"), [(3, "Upgrade bertscore-onnx"), (1, "Export the model again")]
-)
-def test_another_format_version_is_refused_first(bundle, version, advice):
-    (bundle / "bertscore.json").write_text(json.dumps({"format_version": version}))
-    with pytest.raises(FormatVersionError, match=advice):
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_a_bundle_of_an_earlier_format_is_refused(version):
+    with pytest.raises(FormatVersionError, match=rf"version {version}; .* 3\. Export the model"):
+        open_bundle(FORMATS / version)
+
+
+def test_a_later_format_is_refused_first(bundle):
+    (bundle / "bertscore.json").write_text('{"format_version": 4}')
+    with pytest.raises(FormatVersionError, match=r"version 4; .*Upgrade bertscore-onnx"):
         open_bundle(bundle)
+
+
+def test_a_bundle_of_this_format_is_read_as_long_as_the_number_stays():
+    """If this fails, bundles that users have cannot be read any more: raise `FORMAT_VERSION`, and
+    add a bundle of the new format.
+    """
+    bundle = open_bundle(FORMATS / str(FORMAT_VERSION))
+    pair = bundle.manifest.golden[0]
+    with BERTScorer(bundle.path, device="cpu") as scorer:
+        [score] = scorer.score([pair.candidate], [pair.reference]).each()
+    assert abs(score.F - pair.f1[0]) < 1e-5
+
+
+def test_the_required_files_belong_to_the_number(bundle):
+    manifest = read_manifest(bundle)
+    pieces = SentencePieceSpec(id_runs=[(0, 0)], split_number_comma=False, split_punctuation=False)
+    with_pieces = msgspec.structs.replace(manifest.tokenizer_spec, sentencepiece=pieces)
+    specs = (None, manifest.tokenizer_spec, with_pieces)
+    required = [
+        sorted(msgspec.structs.replace(manifest, tokenizer_spec=spec).required_files)
+        for spec in specs
+    ]
+    assert (FORMAT_VERSION, required) == (
+        3,
+        [
+            ["model.onnx", "tokenizer.json"],
+            ["model.onnx", "tokenizer.slow.json"],
+            ["model.onnx", "spiece.model", "tokenizer.slow.json"],
+        ],
+    )
+
+
+def test_the_page_in_a_browser_reads_the_same_format():
+    script = (WEB / "bertscore.mjs").read_text(encoding="utf-8")
+    assert f"const FORMAT_VERSION = {FORMAT_VERSION};" in script
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="paths are bytes on Linux")
+def test_a_path_that_is_no_utf8_is_named_as_the_fault():
+    with pytest.raises(BundleNotFoundError, match="UTF-8"):
+        open_bundle(os.fsdecode(b"b\xfcndel"))
 
 
 @pytest.mark.parametrize("name", ["model.onnx", "tokenizer.slow.json"])
@@ -91,22 +137,6 @@ def test_other_programs_find_a_tokenizer_only_if_it_is_whole(request, name):
     assert found == [
         encoding.ids for encoding in Tokenizer.from_file(str(file)).encode_batch(texts)
     ]
-
-
-def test_a_bundle_of_the_slow_mode_with_the_other_name_is_to_be_exported_again(bundle):
-    shutil.copyfile(bundle / "tokenizer.slow.json", bundle / "tokenizer.json")
-    files = {name: file_digest(bundle / name) for name in ("model.onnx", "tokenizer.json")}
-    with pytest.raises(
-        ManifestError, match=r"no digest for tokenizer\.slow\.json\. Export the model again"
-    ):
-        open_bundle(seal(bundle, files=files))
-
-
-def test_a_manifest_must_have_a_digest_of_sentencepiece(bundle):
-    pieces = SentencePieceSpec(id_runs=[(0, 0)], split_number_comma=False, split_punctuation=False)
-    spec = msgspec.structs.replace(read_manifest(bundle).tokenizer_spec, sentencepiece=pieces)
-    with pytest.raises(ManifestError, match=r"spiece\.model"):
-        open_bundle(seal(bundle, tokenizer_spec=spec))
 
 
 def test_a_manifest_beyond_reason_is_not_read(bundle, monkeypatch):

@@ -165,6 +165,13 @@ def test_usual_parts_are_loaded(tmp_path, changes):
             | {"added_tokens": [{**ADDED, "normalized": True}] * 2},
             "add more than 1,000,000 bytes",
         ),
+        (
+            replacing({"String": "a"}, "y" * 500)
+            | {"added_tokens": [{**ADDED, "content": "a" * 900, "normalized": True}]},
+            "450,000 characters once normalised",
+        ),
+        *((cutting(splitting(source)), "is empty") for source in ("", "|", "(?i)")),
+        (replacing({"String": ""}, "y"), "is empty"),
     ],
 )
 def test_a_part_that_does_harm_is_refused_when_it_is_loaded(tmp_path, changes, message):

@@ -168,7 +168,7 @@ def test_a_report_that_cannot_be_written_or_replaces_an_input_is_refused(refused
     [
         (["--metric", "bleu", "-m", "roberta-large"], "no effect"),
         (["--metric", "bleu", "--idf"], "no effect"),
-        (["--metric", "chrf", "CHRF,word_order=2"], "with each of them once"),
+        (["--metric", "chrf", "CHRF,word_order=2"], "a second time"),
         (["--metric", "bertscore,idf=true", "-m", "x"], "no other options; it was given idf"),
     ],
 )
