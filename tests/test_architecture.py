@@ -220,7 +220,7 @@ FULLER = {
     "bertscore_onnx/__main__.py": 8.7,
     "bertscore_onnx/cli/count_documents.py": 10.0,
     "bertscore_onnx/cli/inputs.py": 9.1,
-    "bertscore_onnx/cli/options.py": 10.4,
+    "bertscore_onnx/cli/options.py": 9.5,
     "bertscore_onnx/compat/bert_score/utils.py": 9.5,
     "bertscore_onnx/scoring/pipeline.py": 8.3,
     "bertscore_onnx/scoring/progress.py": 11.1,

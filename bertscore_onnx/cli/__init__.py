@@ -108,6 +108,8 @@ def _parse_values(command: Any) -> dict[str, list[str]]:
     """
     choices: dict[str, list[str]] = {}
     for parameter in signature(command).parameters.values():
+        if parameter.annotation is typer.Context:
+            continue
         kind, option = get_args(parameter.annotation)
         while get_origin(kind) not in (None, Literal):
             kind = get_args(kind)[0]  # int of list[int] | None

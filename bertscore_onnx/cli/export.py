@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bertscore_onnx.bundle.store import Exporter, Precision, TokenizerMode
-from bertscore_onnx.cli.options import check_effects, complete_model
+from bertscore_onnx.cli.options import check_effects, complete_model, given_options
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.errors import ExportError, MissingExtraError, install_command
 
@@ -28,6 +28,7 @@ _APART = "export in an environment of its own (docs/export.md); scoring does not
 
 
 def export(
+    context: typer.Context,
     model: Annotated[
         str | None,
         typer.Option(
@@ -158,9 +159,14 @@ def export(
         # Export a fine-tuned model from a folder
         bertscore-onnx export -m path/to/folder --name roberta-large --output BUNDLE
     """
+    given = given_options(context)
     check_effects(
         ("--num-layers", all_layers and num_layers is not None, "with --all-layers; leave out one"),
-        ("--no-inner-norm", not (inner_norm or all_layers), "without --all-layers"),
+        (
+            "--inner-norm, --no-inner-norm",
+            "inner_norm" in given and not all_layers,
+            "without --all-layers",
+        ),
     )
     shared: dict[str, Any] = {
         "name": name,
@@ -176,7 +182,7 @@ def export(
             "--all-layers": all_layers,
             "--scoring-graph": scoring_graph,
             "--tokenizer-mode": tokenizer_mode is not None,
-            "--precision": precision != "fp32",
+            "--precision": "precision" in given,
             "--exporter": exporter is not None,
             "--revision": revision is not None,
         }

@@ -192,6 +192,16 @@ def chosen_model(model: str | None) -> str:
     return chosen
 
 
+def given_options(context: typer.Context) -> frozenset[str]:
+    """Return the parameters whose options stand on the command line, with any value."""
+    given = set()
+    for name in context.params:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            given.add(name)
+    return frozenset(given)
+
+
 def check_effects(*options: tuple[str, bool, str]) -> None:
     """Raise typer.BadParameter for the first option without effect.
 
@@ -240,9 +250,9 @@ def shared_options(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add the options of these settings, or of all, to a command.
 
-    The command receives them as one mapping, `settings`. A parameter `quiet` adds --quiet. A
-    parameter whose type is a dataclass adds the options that its fields declare. The common checks
-    are made before the command runs.
+    The command receives them as one mapping, `settings`. A parameter `quiet` adds --quiet, and
+    `given` gets the parameters whose options are given. A parameter whose type is a dataclass adds
+    the options that its fields declare. The common checks are made before the command runs.
     """
     chosen = tuple(name for name in names or SETTINGS if name not in without)
 
@@ -253,6 +263,8 @@ def shared_options(
             _check_shared(values, chosen, needs_model=needs_model and "model_type" in chosen)
             if values.get("quiet"):
                 silence_warnings()
+            if "given" in values:
+                values["given"] = given_options(values["given"])
             settings = {name: values[name] for name in chosen if name != "idf_counts"}
             if "use_fast_tokenizer" in settings:
                 # Without the flag a bundle's own tokenizer is used, of either kind.
@@ -283,6 +295,8 @@ def _options(parameter: Parameter, chosen: Sequence[str]) -> list[Parameter]:
         return [SHARED[name] for name in chosen]
     if parameter.name == "quiet":
         return [SHARED["quiet"]]
+    if parameter.name == "given":
+        return [parameter.replace(annotation=typer.Context)]
     if parameter.name in chosen:  # one of the settings, which the command also gets as it was given
         return []
     if is_dataclass(parameter.annotation):

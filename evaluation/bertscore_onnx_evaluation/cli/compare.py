@@ -17,10 +17,12 @@ import typer
 
 from bertscore_onnx.cli.inputs import InputFile, check_standard_input, check_tables, input_file
 from bertscore_onnx.cli.options import (
+    SETTINGS,
     FilesFormat,
     check_contexts,
     check_effects,
     check_model,
+    option_name,
     shared_options,
 )
 from bertscore_onnx.cli.outputs import check_destination
@@ -34,7 +36,6 @@ from bertscore_onnx_evaluation.cli.options import (
     Figure,
     Html,
     Metrics,
-    given_settings,
     metrics_of,
     sentences_before,
     test_option,
@@ -74,6 +75,7 @@ def compare(
     ] = None,
     *,
     settings: "ScorerSettings",
+    given: frozenset[str],
     scores: Annotated[
         list[str] | None,
         typer.Option(
@@ -237,13 +239,21 @@ def compare(
     is_for_programs = output_format in ("tsv", "latex") and not html
     is_text = output_format == "text"
     check_effects(
-        *((option, not has_bertscore, no_bertscore) for option in given_settings(settings)),
-        ("--context-sentences", bool(context_sentences) and not has_bertscore, no_bertscore),
+        *(
+            (option_name(name), not has_bertscore, no_bertscore)
+            for name in SETTINGS
+            if name in given
+        ),
+        (
+            "--context-sentences",
+            context_sentences is not None and not has_bertscore,
+            no_bertscore,
+        ),
         ("--lower-better", bool(lower_better) and not scores, no_scores),
         ("--higher-better", bool(higher_better) and not scores, no_scores),
         ("--ref", bool(ref) and not cand, no_cand),
-        ("--examples", bool(examples) and not cand, no_cand),
-        ("--examples", bool(examples) and is_for_programs, "on TSV or LaTeX"),
+        ("--examples", examples is not None and not cand, no_cand),
+        ("--examples", examples is not None and is_for_programs, "on TSV or LaTeX"),
         ("--score-range", score_range is not None and margin is None, "without --margin; add it"),
         ("--methods", methods and not is_text, "with --format; JSON has the paragraph as methods"),
     )
@@ -251,8 +261,8 @@ def compare(
     if has_bertscore and not num_context:
         check_contexts(settings, "give --context-sentences 1 or more, with --documents")
     dialect = dialect_of(input_format)
-    given = _named_files(cand, "--cand")
-    names = [*chain.from_iterable(given.values()), *ref]
+    of_systems = _named_files(cand, "--cand")
+    names = [*chain.from_iterable(of_systems.values()), *ref]
     if documents is not None:
         names.append(documents)
     sources = names + scores
@@ -276,7 +286,7 @@ def compare(
     if html is not None:
         packages.append("jinja2")
     check_installed(packages, "evaluation", "Comparing systems")
-    candidates = _candidates(cand, given, files)
+    candidates = _candidates(cand, of_systems, files)
     references = [_read(files[name]) for name in ref]
     units = None if documents is None else _read(files[documents])
     tables, notes, directions = _read_scores(scores, dialect)

@@ -36,7 +36,7 @@ from bertscore_onnx_evaluation.report.figures import check_figure, save_figure
 def judge(options: MetaOptions) -> None:
     """Read the systems, judge the metrics, and print the result."""
     has_model = bool(options.model)
-    has_context = bool(options.context_sentences)
+    has_context = options.context_sentences is not None
     is_plain = not any(map(options.num_context, options.scorers))
     check_effects(
         ("--matching", bool(options.matching) and not has_model, "without --model; add it"),

@@ -3,14 +3,14 @@
 Also the columns of references that these read.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from bertscore_onnx.cli.options import SHARED, matching_of, option_name, parse_matching
+from bertscore_onnx.cli.options import matching_of, parse_matching
 from bertscore_onnx.cli.specs import ColumnNames
 from bertscore_onnx.cli.terminal import with_options
 from bertscore_onnx.errors import InputError
@@ -82,17 +82,6 @@ def sentences_before(settings: "ScorerSettings", requested: int | None) -> int:
     if requested is not None:
         return requested
     return 2 if matching_of(settings).context == "weightless" else 0
-
-
-def given_settings(settings: Mapping[str, Any]) -> list[str]:
-    """Return the options of the settings that differ from their defaults."""
-    names = []
-    for name, value in settings.items():
-        if str(value or None) != str(SHARED[name].default or None):
-            names.append(name)
-    if "idf" in names and settings["idf"] is not True:
-        names[names.index("idf")] = "idf_counts"
-    return list(map(option_name, names))
 
 
 def metrics_of(specs: Iterable[str]) -> dict[str, dict[str, Any]]:

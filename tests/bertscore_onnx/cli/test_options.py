@@ -16,7 +16,6 @@ from typer.testing import CliRunner
 from bertscore_onnx.cli import COMMANDS as NAMES
 from bertscore_onnx.cli import app
 from bertscore_onnx.cli.options import complete_model
-from bertscore_onnx_evaluation.cli.options import given_settings
 
 
 @pytest.fixture
@@ -101,19 +100,20 @@ def test_shared_options_are_checked_in_every_command(refused, commands, options,
         assert message in refused(command, *model, *inputs, *options)
 
 
-def test_settings_that_differ_from_their_defaults_are_given():
-    defaults = {
-        "model_type": None,
-        "idf": False,
-        "long_text": "truncate",
-        "use_fast_tokenizer": None,
-        "nthreads": None,
-    }
-    assert given_settings(defaults) == []
-    assert given_settings({**defaults, "model_type": "x", "nthreads": 1}) == [
-        "--model",
-        "--nthreads",
-    ]
+@pytest.mark.parametrize(
+    "words",
+    [
+        "compare --scores a.tsv --matching bertscore",
+        "compare --scores a.tsv --long-text truncate",
+        "compare --scores a.tsv --context-sentences 0",
+        "compare -c a.txt b.txt -r r.txt --format tsv --metric bleu --examples 0",
+        "export --from-onnx folder --precision fp32",
+        "export -m roberta-large --inner-norm",
+    ],
+)
+def test_a_default_that_is_given_without_effect_is_refused(refused, words):
+    option = [word for word in words.split() if word.startswith("--")][-1]
+    assert option in refused(*words.split())
 
 
 def test_names_of_bundles_and_of_the_catalogue_are_completed_and_no_paths(installed_bundle):
@@ -151,7 +151,7 @@ DECLARED = {
     ]
     for command, callback in CALLBACKS.items()
     for name, parameter in signature(callback).parameters.items()
-    for option in parameter.annotation.__metadata__
+    for option in getattr(parameter.annotation, "__metadata__", ())
     if isinstance(option, OptionInfo)
 }
 """The names in each option's declaration, the first of which stands where `Option` has its
