@@ -148,7 +148,20 @@ _SETTINGS = (
         parser=parse_matching,
     ),
 )
-_QUIET = _option("quiet", bool, None, "Print only errors on standard error.", short="-q")
+_QUIET = Parameter(
+    "quiet",
+    Parameter.KEYWORD_ONLY,
+    default=False,
+    annotation=Annotated[
+        bool,
+        typer.Option(
+            "-q/-v",
+            "--quiet/--verbose",
+            help="Print only errors on standard error.",
+            show_default=False,
+        ),
+    ],
+)
 SHARED: Mapping[str, Parameter] = {option.name: option for option in (*_SETTINGS, _QUIET)}
 """The shared options by the names of their parameters."""
 
