@@ -28,7 +28,6 @@ from bertscore_onnx.tables.columns import (
     check_score_names,
     roles_of_command,
 )
-from bertscore_onnx.tables.repeats import RepeatCounter
 
 if TYPE_CHECKING:
     import numpy as np
@@ -160,6 +159,8 @@ def score(
     num_before = int(settings["idf"] is True)
     kept = KeptRows(keeps=result.with_texts, num_before=num_before)
     if min_f1 is not None:
+        from bertscore_onnx.tables.repeats import RepeatCounter  # costs start-up time
+
         kept.repeats = RepeatCounter()
     needs_columns = (
         result.with_texts

@@ -36,7 +36,6 @@ def metric_result(
         metric,
         tested,
         systems,
-        "version:1",
         (matrix.shape[1], "segment"),
         all_pairs=all_pairs,
     )

@@ -471,7 +471,7 @@ def _test(inputs: _Inputs, scored: _Metrics, plan: _Plan) -> list[MetricResult]:
     joined = inputs.joined
     names = joined.systems
     documents = inputs.documents
-    settings = _signature(inputs, plan)
+    settings = partial(_signature, inputs, plan)
     test = partial(paired_permutation, num_swaps=plan.num_swaps, seed=plan.seed)
     measure = partial(single_result, names[0], num_swaps=plan.num_swaps, seed=plan.seed)
     results = []
@@ -480,9 +480,9 @@ def _test(inputs: _Inputs, scored: _Metrics, plan: _Plan) -> list[MetricResult]:
         corpus = by_segment if documents is None else by_segment.by_document(documents)
         units = (corpus.shape[1], "segment" if documents is None else "document")
         if len(names) == 1:
-            result = single_metric(name, metric, measure(corpus), settings, corpus, units)
+            result = single_metric(name, metric, measure(corpus), corpus, units)
             groups = single_groups(by_segment, joined.groups, documents, measure)
-            results.append(replace(result, groups=groups))
+            results.append(settings(replace(result, groups=groups)))
             continue
 
         # The largest losses that are not excluded rest on the scores that there can be.
@@ -498,7 +498,6 @@ def _test(inputs: _Inputs, scored: _Metrics, plan: _Plan) -> list[MetricResult]:
             metric,
             tested,
             names,
-            settings,
             units,
             all_pairs=plan.all_pairs,
             margin=plan.margin,
@@ -510,19 +509,20 @@ def _test(inputs: _Inputs, scored: _Metrics, plan: _Plan) -> list[MetricResult]:
             result = replace(result, groups=groups, mean_of_groups=mean_of_groups(*of_groups))
         if plan.margin is not None:
             result = replace(result, score_range=score_range)
-        results.append(result)
+        results.append(settings(result))
     return results
 
 
-def _signature(inputs: _Inputs, plan: _Plan) -> str:
-    """Return the part of the signatures that tells of the tests."""
-    signature = "test:permutation"
+def _signature(inputs: _Inputs, plan: _Plan, result: MetricResult) -> MetricResult:
+    """Return a result whose signature has the tests, too."""
+    settings = [result.signature, result.test_signature]
     if inputs.documents is not None:
-        signature += f"|documents:{int(inputs.documents.max()) + 1}"
-    signature += f"|resamples:{plan.num_swaps}|seed:{plan.seed}"
+        settings.append(f"documents:{int(inputs.documents.max()) + 1}")
+    if not result.is_exact:
+        settings.append(f"resamples:{plan.num_swaps}|seed:{plan.seed}")
     if inputs.joined.dropped:
-        signature += f"|dropped:{len(inputs.joined.dropped)}"
-    return signature
+        settings.append(f"dropped:{len(inputs.joined.dropped)}")
+    return replace(result, signature="|".join(settings))
 
 
 def _score_range(
@@ -570,7 +570,6 @@ def metric_result(
     metric: MetricScores,
     tested: PairedTestResult,
     names: Sequence[str],
-    settings: str,
     units: tuple[int, str],
     *,
     all_pairs: bool = False,
@@ -620,7 +619,7 @@ def metric_result(
         signature += f"|runs:{'/'.join(map(str, num_runs))}"
     result_of_metric = MetricResult(
         name,
-        f"{signature}|{settings}",
+        signature,
         metric.lower_is_better,
         tuple(systems),
         tuple(pairs),
@@ -642,6 +641,7 @@ def _pair_fields(tested: PairedTestResult, row: int) -> dict[str, Any]:
         "delta_error": float(tested.error[row]),
         "delta_low": low,
         "delta_high": high,
+        "test": tested.tests[row],
     }
 
 
@@ -735,6 +735,7 @@ def _tested_in_group(
             low, high = map(finite, tested.interval[row])
             p = float(tested.p[row])
             result = replace(result, delta_low=low, delta_high=high, p=p, p_holm=p_holm[row])
+            result = replace(result, test=tested.tests[row])
         systems.append(result)
     return systems
 

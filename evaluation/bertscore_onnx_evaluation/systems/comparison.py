@@ -369,7 +369,7 @@ def _values(system: SystemResult) -> dict[str, Any]:
 
 GROUP_VALUES = (
     *("name", "score", "score_low", "score_high"),
-    *("delta", "delta_low", "delta_high", "p", "p_holm"),
+    *("delta", "delta_low", "delta_high", "p", "p_holm", "test"),
     *("not_worse", "equivalent", "largest_loss", "largest_gain"),
 )
 """The fields of a system that it has in a group."""

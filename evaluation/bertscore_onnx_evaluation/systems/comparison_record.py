@@ -127,49 +127,47 @@ class ComparisonRecord:
     @property
     def signature(self) -> str:
         """The test and its settings, to quote beside the signatures of metrics."""
-        settings = ["bertscore-onnx", "test:permutation"]
+        tests = dict.fromkeys(metric.test_signature for metric in self.metrics)
+        settings = ["bertscore-onnx", *tests]
         if self.num_documents:
             settings.append(f"documents:{self.num_documents}")
         if self.dropped:
             settings.append(f"dropped:{len(self.dropped)}")
         if self.num_references != [1]:
             settings.append(f"references:{'-'.join(map(str, self.num_references))}")
-        settings.append(f"resamples:{self.num_resamples}")
-        settings.append(f"seed:{self.seed}")
+        if not all(metric.is_exact for metric in self.metrics):
+            settings.append(f"resamples:{self.num_resamples}")
+            settings.append(f"seed:{self.seed}")
         settings.append(f"version:{__version__}")
         return "|".join(settings)
 
     @property
     def test_settings(self) -> str:
-        """The test with its settings, in words."""
-        exact = [metric.title for metric in self.metrics if self.is_mcnemar(metric)]
-        if len(exact) == len(self.metrics):
-            intervals = "intervals"
-            if any(metric.mean_of_groups for metric in self.metrics):
-                intervals = "intervals and the mean of the groups"
-            return f"McNemar's test, exact, {intervals} by {self._swaps}"
-        test = "paired permutation test"
-        if self.num_documents:
-            test += f" by {plural(self.num_documents, 'document')}"
-        test += f", {self._swaps}"
-        if exact:
-            test += f", of {listed(exact)} McNemar's, exact"
-        return test
-
-    @property
-    def _swaps(self) -> str:
-        """How many swaps were made, and where p is by all that there are."""
-        num_units, _ = self.metrics[0].units
-        if num_units <= MAX_EXACT:
-            return "all swaps"
-        swaps = f"{count(self.num_resamples)} swaps, seed {self.seed}"
+        """The tests with their settings, in words."""
+        titles: dict[str, list[str]] = {}
         for metric in self.metrics:
-            if self.is_mcnemar(metric):
-                continue
-            for system in metric.systems[1:]:
-                if 0 < (system.differing or 0) <= MAX_EXACT:
-                    return f"{swaps}, p by all of them where at most {MAX_EXACT} differ"
-        return swaps
+            titles.setdefault(self._test_of(metric), []).append(metric.title)
+        first, *others = titles
+        of_others = [f"; of {listed(titles[test])} {test}" for test in others]
+        return first + "".join(of_others)
+
+    def _test_of(self, metric: MetricResult) -> str:
+        """Return the test of a metric with its settings, in words."""
+        num_units, _ = metric.units
+        units = f" by {plural(self.num_documents, 'document')}" if self.num_documents else ""
+        swaps = f"{count(self.num_resamples)} swaps, seed {self.seed}"
+        if num_units <= MAX_EXACT:
+            swaps = "all swaps"
+        if metric.is_sign_test:
+            is_mcnemar = metric.is_binary and not self.documents
+            name = "McNemar's test, exact" if is_mcnemar else "exact sign test"
+            return f"{name}{units}, intervals by {swaps}"
+        test = f"paired permutation test{units}, {swaps}"
+        if "all swaps" in metric.tests and num_units > MAX_EXACT:
+            test += f", p by all of them where at most {MAX_EXACT} differ"
+        if "sign" in metric.tests:
+            test += ", p by the exact sign test where all differences have one size"
+        return test
 
     @property
     def warnings(self) -> list[str]:
@@ -239,7 +237,7 @@ class ComparisonRecord:
         num_tests = max(metric.num_tests, num_in_groups)
 
         # The smallest p is that of units which all differ in the same direction.
-        if num_units <= MAX_EXACT or self.is_mcnemar(metric):
+        if num_units <= MAX_EXACT or metric.is_sign_test:
             smallest = 2.0 ** max(1 - num_units, -1000)
             given = plural(num_units, unit)
             remedy = f"Give more {unit}s"
@@ -340,18 +338,17 @@ class ComparisonRecord:
             material += f", each the mean of {' to '.join(map(str, ends))} runs"
         return material
 
-    def is_mcnemar(self, metric: MetricResult) -> bool:
-        """Return whether the test is McNemar's, since scores are 0 or 1."""
-        return not self.documents and metric.is_binary
-
     @property
     def _subsets(self) -> str:
         """How the interval of one system was made."""
         exact = [metric.title for metric in self.metrics if metric.is_exact]
         if len(exact) == len(self.metrics):
             return "Clopper and Pearson's"
-        draws = f"{count(self.num_resamples)} draws, seed {self.seed}"
-        subsets = f"the means of random subsets of them, {draws}"
+        num_units, _ = self.metrics[0].units
+        subsets = "the means of all subsets of them"
+        if num_units > MAX_EXACT:
+            draws = f"{count(self.num_resamples)} draws, seed {self.seed}"
+            subsets = f"the means of random subsets of them, {draws}"
         if exact:
             subsets += f"; of {listed(exact)} Clopper and Pearson's"
         return subsets

@@ -7,16 +7,17 @@ runs.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from itertools import combinations
 from math import ceil
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.tables.table import p_value
 from bertscore_onnx_evaluation.metrics.correlation import scipy_module
 from bertscore_onnx_evaluation.systems.corpus_scores import ROUNDING, CorpusScores, SegmentMeans
 from bertscore_onnx_evaluation.systems.input_reader import Value, is_frame, score_matrix
@@ -149,6 +150,8 @@ class PairedTestResult:
     """The same, corrected for all the pairs of this test, (pairs,)."""
     names: tuple[str, ...] = ()
     """The names of the systems, if they came as the columns of a data frame."""
+    tests: "tuple[TestName | None, ...]" = ()
+    """The test that p is of, by pair; None where no unit differs, and p is 1."""
 
     def __repr__(self) -> str:
         """Return a line for each pair: the difference, its interval, and p."""
@@ -158,13 +161,17 @@ class PairedTestResult:
             self.pairs, self.delta, self.interval, self.p, strict=True
         ):
             ends = f"95 % interval {low:+.4f} to {high:+.4f}, " if np.isfinite(high - low) else ""
-            lines.append(f"{names[system]} - {names[baseline]}: {delta:+.4f}, {ends}p {p:.4f}")
+            of_pair = f"{names[system]} - {names[baseline]}: {delta:+.4f}"
+            lines.append(f"{of_pair}, {ends}p {p_value(4, SIGNIFICANT)(p)}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         """Return the same as a notebook shows it."""
         return f"<pre>{escape(repr(self))}</pre>"
 
+
+TestName = Literal["sign", "all swaps", "swaps"]
+"""The exact sign test, all swaps of the units that differ, or swaps drawn at random."""
 
 MAX_EXACT = 13
 """If two systems differ in at most this many units, all 2^n ways to swap them are tried, and none
@@ -223,12 +230,17 @@ def paired_permutation(
     deltas = metric.deltas(pairs)
 
     # p is exact where all differences have one size, or few units differ.
+    tests: list[TestName | None] = []
     for row, differing in enumerate(metric.differing(pairs)):
+        tests.append("swaps" if differing.sum() > MAX_EXACT else "all swaps")
+        if not differing.any():
+            tests[row] = None
         signs = None
         if isinstance(metric, SegmentMeans):
             signs = metric.signs(pairs[row])
         if signs is not None:
             p[row] = sign_test(*signs)
+            tests[row] = "sign"
         elif differing.sum() <= MAX_EXACT < num_units:
             pair = pairs[row : row + 1]
             blocks = _all_swaps(differing)
@@ -238,7 +250,7 @@ def paired_permutation(
         sizes = np.abs(metric.unit_values(pairs).values)
         smallest = np.where(sizes > 0, sizes, np.inf).min(axis=1) / metric.sizes.sum()
         interval = _agreeing(interval, p, deltas, np.where(np.isfinite(smallest), smallest, 0))
-    return _result(metric, pairs, p, interval, names)
+    return replace(_result(metric, pairs, p, interval, names), tests=tuple(tests))
 
 
 class _Swaps(NamedTuple):

@@ -57,14 +57,10 @@ def single_metric(
     name: str,
     metric: MetricScores,
     system: SystemResult,
-    settings: str,
     corpus: CorpusScores,
     units: tuple[int, str],
 ) -> MetricResult:
-    """Return the result of one system under one metric.
-
-    `settings` are those of the test.
-    """
+    """Return the result of one system under one metric."""
     signature = metric.signature
     if corpus.num_runs:
         [num_runs] = corpus.num_runs
@@ -74,14 +70,14 @@ def single_metric(
         system = replace(system, missing_runs=int(np.isnan(corpus.runs[0]).sum()))
     return MetricResult(
         name,
-        f"{signature}|{settings}",
+        signature,
         metric.lower_is_better,
         (system,),
         (),
         np.asarray(metric.segment),
         units=units,
         effective_units=effective_units(corpus.sizes),
-        is_exact=_is_exact(corpus),
+        has_exact_interval=_is_exact(corpus),
     )
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bertscore_onnx.tables import table
 from bertscore_onnx.tables.table import count, listed, plural
 from bertscore_onnx_evaluation.metric_scores import SACREBLEU
-from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS, SIGNIFICANT
+from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS, SIGNIFICANT, TestName
 
 COMPUTED = {
     "bertscore": ("BERTScore F1", 4),
@@ -69,6 +69,8 @@ class SystemResult:
     """p, corrected for all tests under this metric (Holm).
 
     In groups it is corrected for all groups and systems."""
+    test: TestName | None = None
+    """The test that p is of; None also where no unit differs, and p is 1."""
     won: int | None = None
     """Segments on which the system is better."""
     lost: int | None = None
@@ -120,6 +122,8 @@ class PairResult:
     """p, corrected for all pairs under this metric (Holm)."""
     delta_error: float
     """The standard error of the difference."""
+    test: TestName | None
+    """The test that p is of; None where no unit differs, and p is 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +165,7 @@ class MetricResult:
     """The means of the scores of groups, which count equally; None with fewer than 20 units."""
     score_range: tuple[float, float] = (0.0, 1.0)
     """With a margin, the lowest and the highest score that a segment can have."""
-    is_exact: bool = False
+    has_exact_interval: bool = False
     """Whether the interval of one system is Clopper and Pearson's."""
 
     @property
@@ -211,6 +215,33 @@ class MetricResult:
     def is_binary(self) -> bool:
         """Whether it is a mean of scores that are all 0 or 1."""
         return not self.is_of_corpus and bool(np.isin(self.segment_scores, (0, 1)).all())
+
+    @property
+    def tests(self) -> set[TestName]:
+        """The tests that its p are of, also those in groups."""
+        results: list[SystemResult | PairResult] = [*self.systems, *self.pairs]
+        for group in self.parts:
+            results += group.systems
+        return {result.test for result in results if result.test}
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether neither p nor the interval of one system rests on draws."""
+        return self.is_sign_test if len(self.systems) > 1 else self.has_exact_interval
+
+    @property
+    def test_signature(self) -> str:
+        """The test, or the interval of one system, as signatures have it."""
+        if len(self.systems) == 1:
+            return f"interval:{'clopper-pearson' if self.is_exact else 'subsets'}"
+        if self.is_exact:
+            return "test:sign"
+        return "test:permutation+sign" if "sign" in self.tests else "test:permutation"
+
+    @property
+    def is_sign_test(self) -> bool:
+        """Whether all p are of the sign test, or would be if any unit differed."""
+        return self.tests == {"sign"} or (not self.tests and self.is_binary)
 
     @property
     def digits(self) -> int:

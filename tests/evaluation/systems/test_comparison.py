@@ -410,7 +410,33 @@ def test_zeros_and_ones_are_tested_by_mcnemar():
         words in said(output) for output in (found.table(), found.table("latex"), found.methods)
     )
     assert "permutation test" not in found.methods
-    assert "McNemar" not in compare(scores=scores, documents=["a", "b"] * 20).table()
+    by_document = compare(scores=scores, documents=["a", "b"] * 20)
+    assert "McNemar" not in by_document.table()
+    for signature in (found.signature, found.metrics[0].signature):
+        assert "|test:sign" in signature
+        assert "resamples" not in signature
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_name_of_the_test_is_that_of_what_ran(seed):
+    rng = np.random.default_rng(seed)
+    segments = int(rng.choice([10, 40, 200]))
+    base = rng.normal(size=segments)
+    differences = rng.choice([[-0.5, 0.5], [-0.5, 0.0]][seed % 2], (2, segments))
+    differences[1] *= rng.choice([1, 2], segments)  # of one size, and of two
+    is_tested_by_signs = [True, len(set(np.abs(differences[1])) - {0}) < 2]
+    for is_sign, new in zip(is_tested_by_signs, base + differences, strict=True):
+        found = compare(scores={"base": base, "new": new}, num_resamples=99)
+        [metric] = found.metrics
+        num_differing = metric.systems[1].differing
+        is_exact = num_differing <= 13
+        expected = "sign" if is_sign else "all swaps" if is_exact else "swaps"
+        assert metric.systems[1].test == (expected if num_differing else None)
+        if num_differing:
+            assert (
+                ("exact sign test" in found.legend) == ("test:sign" in found.signature) == is_sign
+            )
+            assert ("resamples:99" in found.signature) != is_sign
 
 
 def test_a_small_difference_is_not_rounded_to_zero():

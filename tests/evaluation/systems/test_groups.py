@@ -276,7 +276,7 @@ def test_ranks_hold_the_true_ones(record_property):
         tested = paired_permutation(scores, all_pairs=True, num_swaps=1999)
         metric = MetricScores(None, scores, "m")
         systems = metric_result(
-            "m", metric, tested, [*"abcdef"], "", (200, "segment"), all_pairs=True
+            "m", metric, tested, [*"abcdef"], (200, "segment"), all_pairs=True
         ).systems
         return all(
             one.rank_low <= 1 + (quality > own).sum() and one.rank_high >= 6 - (quality < own).sum()
