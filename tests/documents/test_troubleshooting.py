@@ -9,6 +9,10 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "troubleshooting.md"
 HEADINGS = re.findall(r"^### `(.+)`$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+MIGRATING = PAGE.with_name("migrating.md").read_text(encoding="utf-8")
+OTHER_MESSAGES = re.findall(r"^\| `(.+?)`", MIGRATING.partition("| message |")[2], re.MULTILINE)
+"""The messages of other packages."""
+
 OTHERS = re.compile(  # of pip, shells, ONNX Runtime, CUDA and transformers
     "matching distribution|zsh:|externally|satisfies|Errno|command not found|no "
     "attribute|PROTOBUF|DLL|libcublas|Specified provider|driver version|allocate memory|couldn't "
@@ -35,6 +39,7 @@ def messages():
 
 
 def test_at_least_thirty_messages_are_explained():
+    assert len(OTHER_MESSAGES) >= 10
     assert len(HEADINGS) == len({*HEADINGS}) >= 30
     assert len(OURS) >= 15
 
