@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError, needs_extra
+from bertscore_onnx.tables.table import plural
 from bertscore_onnx_evaluation.systems.corpus_scores import ROUNDING
 
 Floats = NDArray[np.float64]
@@ -127,13 +128,12 @@ def _check_range(*scores: Floats) -> None:
             )
 
 
-def often_judged(is_judged: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which systems are judged often, from (systems, segments).
+def shared_segments(human: Floats) -> NDArray[np.int64]:
+    """Return how many segments every two systems are both judged on, (pairs,).
 
-    They are judged on at least half as many segments as any other.
+    The scores are (systems, segments), NaN where nobody judged.
     """
-    counts = is_judged.sum(axis=1)
-    return (counts > 0) & (2 * counts >= counts.max(initial=0))
+    return (~np.isnan(exact_differences(human))).sum(axis=1)
 
 
 def mean_by_system(scores: Floats) -> Floats:
@@ -292,7 +292,7 @@ def pair_differences(scores: Floats) -> Floats:
 
 
 def soft_pairwise_accuracy(
-    human: Floats, metric: Floats, *, permutations: int = 1000, seed: int = 4
+    human: Floats, metric: Floats, *, permutations: int = 1000, seed: int = 4, min_segments: int = 1
 ) -> Measure:
     """Return SPA, section 3 of the paper.
 
@@ -303,63 +303,70 @@ def soft_pairwise_accuracy(
     value, and this is the mean of both.
 
     Args:
-        human: (systems, segments), NaN where nobody judged. Only segments judged for every system
-            count.
+        human: (systems, segments), NaN where nobody judged. Two systems are compared on the
+            segments that both are judged on.
         metric: (systems, segments), finite where annotators judged.
         permutations: how often each pair of systems is permuted.
         seed: of the permutations; 4 draws mt-metrics-eval's.
+        min_segments: pairs of systems with fewer segments are left out and counted.
 
     Returns:
-        SPA in [0, 1]; `n` counts the pairs of systems, `groups` the segments. None if either side
-        ties all systems in every segment.
+        SPA in [0, 1]; `n` counts the pairs of systems, `groups` the segments of the pair with the
+        fewest. None if either side ties all systems in every segment.
 
     Raises:
         InputError: shapes differ, a score is missing or infinite, or there are no permutations.
     """
     human, metric = judged_scores(human, metric)
-    is_judged = ~np.isnan(human).any(axis=0)
-    number = len(human)
-    if number < 2:
+    if len(human) < 2:
         return no_value("a pair needs two systems", 0)
-    if not is_judged.any():
-        return no_value("no segment is judged for every system", 0)
-    sides = human[:, is_judged], metric[:, is_judged]
+    num_shared = shared_segments(human)
+    is_compared = num_shared >= min_segments
+    if not is_compared.any():
+        segments = plural(min_segments, "common segment")
+        return no_value(f"no two systems are judged on {segments}", 0)
+    is_shared = (~np.isnan(human)).sum(axis=0) > 1
+    sides = human[:, is_shared], metric[:, is_shared]
     for whose, scores in zip(("human scores tie", "metric ties"), sides, strict=True):
-        if not pair_differences(scores).any():
+        if not np.nan_to_num(pair_differences(scores)[is_compared]).any():
             return no_value(f"the {whose} all systems in every segment", 0)
     by_human, by_metric = [
-        superiority(scores, permutations=permutations, seed=seed) for scores in sides
+        superiority(scores, permutations=permutations, seed=seed)[:, is_compared]
+        for scores in sides
     ]
     # whole numbers: the order of systems changes no bit
     distance = int(np.abs(by_human - by_metric).sum())
-    value = 1 - distance / (permutations * number * (number - 1))
-    return Measure(value, number * (number - 1) // 2, groups=int(is_judged.sum()))
+    return Measure(
+        1 - distance / (permutations * by_human.size),
+        int(is_compared.sum()),
+        groups=int(num_shared[is_compared].min()),
+        left_out=int((~is_compared).sum()),
+    )
 
 
 def superiority(scores: Floats, *, permutations: int = 1000, seed: int = 4) -> NDArray[np.int64]:
-    """Test for every pair of systems whether the first is better.
+    """Test for every two systems whether the first is better, and whether the second is.
 
-    This is a paired permutation of their segments: the two outputs of a segment are swapped with
-    probability ½. The same swaps serve all pairs, so that one matrix product of signs and scores
-    answers for all (mt-metrics-eval: `pairwise_paired_permutation_test.py`).
+    This is a paired permutation of the segments that have both scores: the two outputs of a segment
+    are swapped with probability ½. The same swaps serve all pairs, so that one matrix product of
+    signs and differences answers for all (mt-metrics-eval:
+    `pairwise_paired_permutation_test.py`).
 
-    Returns for system i against j, (systems, systems), the number of permutations with Δ* ≥ Δ = xᵢ
-    − xⱼ, from finite scores, (systems, segments). Values that are equal but for rounding count as
-    equal.
+    Returns the number of permutations with Δ* ≥ Δ = xᵢ − xⱼ, and with Δ* ≤ Δ, (2, pairs), from
+    scores, (systems, segments), NaN where there is none. Values that are equal but for rounding
+    count as equal.
     """
     if permutations < 1:
         raise InputError(f"{permutations} permutations; expected at least one, such as 1000.")
+    differences = np.nan_to_num(exact_differences(scores))  # (pairs, segments)
     rng = np.random.default_rng(seed)
     signs = 2 * np.rint(rng.random((permutations, scores.shape[1]), dtype=np.float32)) - 1
-    permuted = signs @ scores.T  # (permutations, systems)
-    totals = scores.sum(axis=1)
-    slack = CLOSE * np.abs(scores).sum(axis=1).max()
-    deltas = totals[:, None] - totals
-    counts = []
-    for row, delta in enumerate(deltas):
-        permuted_delta = permuted[:, row, None] - permuted
-        counts.append((permuted_delta >= delta - slack).sum(axis=0))
-    return np.stack(counts)
+    permuted = signs @ differences.T  # (permutations, pairs)
+    delta = differences.sum(axis=1)
+    slack = CLOSE * np.nansum(np.abs(scores), axis=1).max()
+    is_above = permuted >= delta - slack
+    is_below = permuted <= delta + slack
+    return np.stack([is_above.sum(axis=0), is_below.sum(axis=0)])
 
 
 # acc*_eq, pairwise accuracy with tie calibration: Deutsch, Foster and Freitag, "Ties Matter", EMNLP

@@ -5,14 +5,15 @@ They have outputs, and scores by annotators and metrics, system by segment.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import chain, combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx_evaluation.metric_scores import MetricScores
-from bertscore_onnx_evaluation.metrics.correlation import Floats, often_judged
-from bertscore_onnx_evaluation.systems.paired_tests import effective_units
+from bertscore_onnx_evaluation.metrics.correlation import Floats, shared_segments
+from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS, effective_units
 
 SENTINELS = (
     "sentinel-random",
@@ -75,12 +76,18 @@ class JudgedSystems:
         return ~np.isnan(self.human_segment)
 
     @property
-    def often_judged(self) -> NDArray[np.bool_]:
-        """Which systems SPA compares, (systems,).
+    def compared_pairs(self) -> dict[tuple[str, str], bool]:
+        """Every two systems, and whether SPA compares them: on 20 common segments or more."""
+        if self.human_segment is None:
+            return {}
+        is_compared = (shared_segments(self.human_segment) >= MIN_UNITS).tolist()
+        return dict(zip(combinations(self.systems, 2), is_compared, strict=True))
 
-        They are judged on at least half as many segments as any other.
-        """
-        return often_judged(self.is_judged)
+    @property
+    def compared_systems(self) -> list[str]:
+        """The systems that SPA compares with another."""
+        pairs = [pair for pair, is_compared in self.compared_pairs.items() if is_compared]
+        return sorted(set(chain.from_iterable(pairs)))
 
     def judged(self) -> "JudgedSystems":
         """Return the systems that annotators judged, by name.

@@ -6,12 +6,13 @@ The systems are of one or more language pairs.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import compress
+from itertools import chain
 
 import numpy as np
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.table import listed, natural_key, plural
+from bertscore_onnx.tables.repeats import RepeatCounter
+from bertscore_onnx.tables.table import natural_key, plural
 from bertscore_onnx_evaluation.metric_scores import MetricScores
 from bertscore_onnx_evaluation.metrics.correlation import (
     CLOSE,
@@ -116,10 +117,13 @@ def _soft_accuracy(
         return no_value("only whole systems have human scores, and it takes segments", 0)
     if metric.segment is None:
         return no_value("the metric has no scores of segments", 0)
-    is_often = judged.often_judged
-    human = judged.human_segment[is_often]
-    scores = metric.segment[is_often]
-    return soft_pairwise_accuracy(human, scores, permutations=permutations, seed=seed)
+    return soft_pairwise_accuracy(
+        judged.human_segment,
+        metric.segment,
+        permutations=permutations,
+        seed=seed,
+        min_segments=MIN_UNITS,
+    )
 
 
 def _too_few(judged: JudgedSystems) -> dict[str, Measure]:
@@ -130,10 +134,8 @@ def _too_few(judged: JudgedSystems) -> dict[str, Measure]:
     if judged.human_segment is None:
         return {}
     human = judged.human_segment
-    is_judged_for_all = judged.is_judged[judged.often_judged].all(axis=0)
     differs = np.fmin.reduce(human) < np.fmax.reduce(human)
     bases = (
-        ("spa", is_judged_for_all, "judged for every system"),
         ("pearson_by_item", differs, "with different human scores"),
         ("acc_eq", judged.is_shared, "judged for two systems or more"),
     )
@@ -230,10 +232,11 @@ def meta_evaluate(
 
     The former is of the outputs of a segment, the latter of systems.
 
-    Intervals are over other segments (documents, if known), by a jackknife. Where fewer than 20
-    segments, or fewer than half, have two judged outputs or more, metrics are judged by Pearson's r
-    over all outputs first; where whole systems alone were judged, by that of systems, which has no
-    test.
+    Intervals are over other segments (documents, if known), by a jackknife. Where fewer
+    than 20 segments have two judged outputs or more, or under two thirds of the outputs are in such
+    segments, metrics are judged by Pearson's r over all outputs first; where whole systems alone
+    were judged, by that of systems, which has no test. SPA has no rank and no test of fewer than
+    five systems. A mean over language pairs is over those that have the measure.
 
     Args:
         language_pairs: the systems of each, with the metrics to judge. Systems without human scores
@@ -258,8 +261,12 @@ def meta_evaluate(
     judged = [systems.judged() for systems in language_pairs]
     found = [_language_pair(systems, permutations, seed, sentinels) for systems in judged]
     results = tuple(result for result, _ in found)
-    means, mean_tests = _means(results, [sums for _, sums in found], permutations, seed)
-    return MetaEvaluation(results, means, mean_tests, permutations, seed)
+    pairs_of = {key: _pairs_with(results, key) for key in AVERAGED}
+    means, mean_tests = _means(results, [sums for _, sums in found], pairs_of, permutations, seed)
+    mean_pairs = {}
+    for key, pairs in pairs_of.items():
+        mean_pairs[label(key)] = tuple(names[pair] for pair in pairs)
+    return MetaEvaluation(results, means, mean_tests, mean_pairs, permutations, seed)
 
 
 def _language_pair(
@@ -287,6 +294,8 @@ def _language_pair(
     tests = {}
     for key in ranked_by:
         names = {name: [name] for name in sums if agreements[name].measure(key)}
+        if key == OF_SYSTEMS and len(judged.compared_systems) < MIN_SYSTEMS:
+            names = {}
         tests[label(key)] = _compared([sums], key, names, permutations, seed)
     finished = {}
     for name, agreement in agreements.items():
@@ -334,7 +343,7 @@ def _language_pair(
         notes=tuple(notes),
         units=judged.kind_of_units,
         num_units=judged.num_units,
-        spa_systems=tuple(compress(judged.systems, judged.often_judged)),
+        shared=judged.num_shared,
     )
     return result, sums
 
@@ -437,12 +446,13 @@ def _without(agreement: Agreement | None, too_few: Mapping[str, Measure]) -> Agr
 def _is_by_r(judged: JudgedSystems) -> bool:
     """Return whether r over all outputs ranks metrics.
 
-    It does where too few segments have two judged outputs for acc*_eq alone.
+    It does where too few outputs share a segment with another for acc*_eq alone.
     """
-    num_segments = len(judged.unit_numbers)
-    if num_segments < MIN_UNITS:
+    if len(judged.unit_numbers) < MIN_UNITS:
         return not judged.num_shared
-    return judged.num_shared < max(MIN_UNITS, num_segments / 2)
+    num_outputs = judged.is_judged.sum()
+    num_in_company = judged.is_judged[:, judged.is_shared].sum()
+    return judged.num_shared < MIN_UNITS or 3 * num_in_company < 2 * num_outputs
 
 
 def _tells_segments(judged: JudgedSystems, metric: MetricScores) -> bool:
@@ -575,21 +585,14 @@ def _notes(judged: JudgedSystems, ranked_by: Sequence[Key]) -> Iterator[str]:
             "by rounding alone: they are compared as they are given, and are no ties"
         )
     counts = judged.is_judged.sum(axis=1)
-    is_often = judged.often_judged
-    seldom_judged = list(compress(judged.systems, ~is_often))
-    shared = int(judged.is_judged[is_often].all(axis=0).sum())
-    if not (counts == shared).all():
-        but = f" but {listed(seldom_judged)}" if seldom_judged else ""
+    if (counts < len(judged.unit_numbers)).any():
         yield (
-            f"systems are judged on different segments, {counts.min()} to {counts.max()} each, of "
-            f"which {shared} for all{but}: the score of a system is the mean over its own, and "
-            f"SPA takes those of all{but}{_look_alikes(judged.segments)}"
+            f"systems are judged on different segments, {counts.min()} to {counts.max()} each: the "
+            "score of a system is the mean over its own, and SPA compares two on those of both"
+            f"{_look_alikes(judged.segments)}"
         )
-    if seldom_judged:
-        yield (
-            f"SPA leaves out {listed(seldom_judged)}: judged on less than half as many segments "
-            "as another system"
-        )
+    yield from _pairs_not_compared(judged)
+    yield from _repeated_segments(judged)
     num_segments = len(judged.unit_numbers)
     num_units = judged.num_units
     effective = judged.effective_units
@@ -604,12 +607,37 @@ def _notes(judged: JudgedSystems, ranked_by: Sequence[Key]) -> Iterator[str]:
         if effective <= num_units - 0.05:
             units += f", which tell as much as {effective:.1f} of one size,"
         yield f"{units} are few: below {MIN_UNITS}, intervals and tests are not reliable"
-    num_systems = int(is_often.sum())
+    num_systems = len(judged.compared_systems)
     if OF_SYSTEMS in ranked_by and num_systems < MIN_SYSTEMS:
         yield (
-            f"{num_systems} systems: SPA says little of fewer than {MIN_SYSTEMS}; random numbers "
-            "come close to 1"
+            f"{num_systems} systems: SPA has no rank and no test of fewer than {MIN_SYSTEMS}; "
+            "random numbers come close to 1"
         )
+
+
+def _pairs_not_compared(judged: JudgedSystems) -> Iterator[str]:
+    """Yield which systems SPA leaves out, and which pairs of the others."""
+    compared = judged.compared_systems
+    names = [f"{system} with any other" for system in judged.systems if system not in compared]
+    for (first, second), is_compared in judged.compared_pairs.items():
+        if not is_compared and first in compared and second in compared:
+            names.append(f"{first} with {second}")
+    if compared and names:
+        yield (
+            "SPA does not compare systems that are judged on fewer than "
+            f"{MIN_UNITS} common segments: {', '.join(names)}"
+        )
+
+
+def _repeated_segments(judged: JudgedSystems) -> Iterator[str]:
+    """Yield a warning if the texts of judged segments repeat those of others."""
+    repeats = RepeatCounter()
+    for segment in np.flatnonzero(judged.is_judged.any(axis=0)).tolist():
+        outputs = [candidates[segment] for candidates in judged.candidates or ()]
+        references = chain.from_iterable(of_system[segment] for of_system in judged.references)
+        repeats.add([*references, *filter(None, outputs)])
+    if repeats.warning:
+        yield repeats.warning.removesuffix(".")
 
 
 def _notes_of_gold(judged: JudgedSystems, golds: Mapping[str, float]) -> Iterator[str]:
@@ -637,9 +665,25 @@ _SOME_PAIRS = (
 )
 
 
+def _pairs_with(results: Sequence[LanguagePairResult], key: Key) -> list[int]:
+    """Return the positions of the language pairs that have a measure.
+
+    These are the ones that it ranks metrics in; of a measure that ranks none, those with a value.
+    """
+    ranking = [pair for pair, result in enumerate(results) if result.is_ranked_by(key)]
+    if ranking:
+        return ranking
+    with_values = []
+    for pair, result in enumerate(results):
+        if any(metric.measure(key) for metric in result.metrics):
+            with_values.append(pair)
+    return with_values
+
+
 def _means(
     results: Sequence[LanguagePairResult],
     sums: Sequence[Mapping[str, Sums]],
+    pairs_of: Mapping[Key, Sequence[int]],
     permutations: int,
     seed: int,
 ) -> tuple[tuple[MetricMean, ...], dict[str, MeasureTests]]:
@@ -647,28 +691,30 @@ def _means(
 
     The means of sentinels follow those of metrics.
     """
-    in_pairs: dict[tuple[Kind, str], list[MetricAgreement]] = {}  # by base name
+    by_name: dict[tuple[Kind, str], dict[int, MetricAgreement]] = {}  # by base name and pair
     golds = set()
-    for result in results:
+    keys: dict[Key, None] = {}
+    for pair, result in enumerate(results):
+        keys |= dict.fromkeys(filter(result.is_ranked_by, result.ranked_by))
         for kind, metric in result.by_kind():
-            in_pairs.setdefault((kind, metric.base_name), []).append(metric)
+            by_name.setdefault((kind, metric.base_name), {})[pair] = metric
             if metric.name in result.golds:
                 golds.add(metric.base_name)
-    ranked_by = []
-    for key in results[0].ranked_by:
-        if all(key in result.ranked_by for result in results):
-            ranked_by.append(key)
+    # What ranks metrics in most language pairs comes first.
+    ranked_by = sorted(keys, key=lambda key: -len(pairs_of[key]))
     tests = {}
     for key in ranked_by:
         names: dict[str, list[str]] = {}
-        for (_, base_name), metrics in in_pairs.items():
-            with_value = [metric.name for metric in metrics if metric.measure(key)]
-            if base_name not in golds and len(with_value) == len(results):
+        for (_, base_name), metrics in by_name.items():
+            of_pairs = [metrics[pair] for pair in pairs_of[key] if pair in metrics]
+            with_value = [metric.name for metric in of_pairs if metric.measure(key)]
+            if base_name not in golds and len(with_value) == len(pairs_of[key]):
                 names[base_name] = with_value
-        tests[label(key)] = _compared(sums, key, names, permutations, seed)
+        sums_of_pairs = [sums[pair] for pair in pairs_of[key]]
+        tests[label(key)] = _compared(sums_of_pairs, key, names, permutations, seed)
     means = []
-    for (kind, name), metrics in in_pairs.items():
-        measures = {label(key): _average(metrics, key, len(results)) for key in AVERAGED}
+    for (kind, name), metrics in by_name.items():
+        measures = {label(key): _average(metrics, key, pairs_of[key]) for key in AVERAGED}
         ranks = {}
         for measure, of_measure in tests.items():
             if name in of_measure.ranks:
@@ -682,17 +728,17 @@ def _means(
     return tuple(sorted(means, key=place)), tests
 
 
-def _average(metrics: Sequence[MetricAgreement], key: Key, num_pairs: int) -> Measure:
-    """Average over language pairs.
+def _average(metrics: Mapping[int, MetricAgreement], key: Key, pairs: Sequence[int]) -> Measure:
+    """Average over the language pairs that have a measure.
 
     The interval takes these for independent (Zou and Donner, 2008).
     """
-    measures = list(filter(None, (metric.measure(key) for metric in metrics)))
-    num_scored = len(measures) if len(metrics) == num_pairs else len(metrics)
-    if not num_scored:
+    of_pairs = [metrics[pair].measure(key) for pair in pairs if pair in metrics]
+    measures = list(filter(None, of_pairs))
+    if not measures:
         return no_value("the metric has no such scores", 0)
-    if num_scored < num_pairs:
-        return no_value(_SOME_PAIRS.format(num_scored, num_pairs), 0)
+    if len(measures) < len(pairs):
+        return no_value(_SOME_PAIRS.format(len(measures), len(pairs)), len(measures))
     mean = average(measures)
     if mean.value is None or any(measure.low is None for measure in measures):
         return mean

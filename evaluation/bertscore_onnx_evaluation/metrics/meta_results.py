@@ -44,7 +44,7 @@ OF_SYSTEMS: Key = ("system", "spa")
 R_OF_OUTPUTS: Key = ("segment", "pearson")
 R_OF_SYSTEMS: Key = ("system", "pearson")
 MIN_SYSTEMS = 5
-"""With fewer systems SPA says little: random numbers get up to .98 with 2 systems."""
+"""With fewer systems SPA has no rank: random numbers get up to .98 with 2 systems."""
 
 
 def label(key: Key) -> str:
@@ -169,15 +169,19 @@ class LanguagePairResult:
     """What the tests exchange, and intervals are over: `segments` or `documents`."""
     num_units: int
     """How many of these there are."""
-    spa_systems: tuple[str, ...]
-    """The systems that SPA compares: those judged on at least half as many segments as any
-    other.
-    """
+    shared: int
+    """The number of segments with two judged outputs or more."""
 
     @property
     def ranked(self) -> list[MetricAgreement]:
         """The metrics but for those that are the human scores themselves."""
         return [metric for metric in self.metrics if metric.name not in self.golds]
+
+    def is_ranked_by(self, key: Key) -> bool:
+        """Return whether a measure ranks the metrics, or is r of whole systems, without ranks."""
+        if key not in self.ranked_by:
+            return False
+        return key == R_OF_SYSTEMS or bool(self.tests[label(key)].ranks)
 
     @property
     def best_sentinels(self) -> dict[Key, MetricAgreement]:
@@ -289,11 +293,11 @@ class MetaEvaluation(Result):
 
     language_pairs: tuple[LanguagePairResult, ...]
     means: tuple[MetricMean, ...]
-    """Over the language pairs that all metrics have; the best first."""
+    """Over the language pairs that have the measure; the best first."""
     mean_tests: Mapping[str, MeasureTests]
-    """How metrics compare by their means, by the name of each measure that ranks them in every
-    language pair.
-    """
+    """How metrics compare by their means, by the name of each measure that ranks them."""
+    mean_pairs: Mapping[str, tuple[str, ...]]
+    """The language pairs that have the measure, by its name."""
     permutations: int
     seed: int
 
@@ -309,8 +313,10 @@ class MetaEvaluation(Result):
         for metric in self.means:
             mean[metric.kind][metric.name] = metric.to_dict()
         mean["tests"] = {name: tests.to_dict() for name, tests in self.mean_tests.items()}
-        mean["units"] = self.units
+        mean["units"] = {name: self._units(name) for name in self.mean_tests}
+        mean["language_pairs"] = self.mean_pairs
         return {
+            "verdict": self._verdict,
             "signature": self.signature,
             "permutations": self.permutations,
             "seed": self.seed,
@@ -321,23 +327,29 @@ class MetaEvaluation(Result):
         }
 
     @property
-    def units(self) -> dict[str, int]:
-        """How many units the tests of the means exchange, by their kind."""
+    def _exchanged(self) -> dict[str, str]:
+        """What the tests of the means exchange, by measure."""
+        return {name: _counted(self._units(name)) for name in self.mean_tests}
+
+    def _units(self, name: str) -> dict[str, int]:
+        """Return how many units the test of a mean exchanges, by their kind."""
         totals = Counter[str]()
         for result in self.language_pairs:
-            totals[result.units] += result.num_units
+            if result.language_pair in self.mean_pairs[name]:
+                totals[result.units] += result.num_units
         return totals
 
     def _rows(self) -> Iterator[Mapping[str, Any]]:
         for result in self.language_pairs:
-            notes = " ".join(self._sentences(result))
+            notes = " ".join([*self._overall, *self._sentences(result)])
+            sizes = {"units": result.units, "num_units": result.num_units, "level": LEVEL}
             for kind, metric in result.by_kind():
                 row = {"lang_pair": result.language_pair, "metric": metric.name, "kind": kind}
                 if metric.system is not None:
                     row |= _row(metric.system, "system_")
                 if metric.segment is not None:
                     row |= _row(metric.segment, "segment_")
-                yield row | {"notes": notes, "signature": self.signature}
+                yield {**row, **sizes, "notes": notes, "signature": self.signature}
 
     def _blocks(self) -> Iterator[str]:
         yield from self._verdict_and_means()
@@ -347,16 +359,19 @@ class MetaEvaluation(Result):
 
     def _latex(self) -> Iterator[str]:
         signatures = self._signatures().split("\n")
-        if len(self.language_pairs) > 1:
-            title = f"means over {len(self.language_pairs)} language pairs"
-            golds = self._base_names_of_golds()
-            comments = [self._verdict, *signatures]
-            yield _latex(title, self._mean_rows, self.mean_tests, self.units, comments, golds)
-        for result in self.language_pairs:
-            title = "; ".join(_heading(result))
-            units = {result.units: result.num_units}
-            comments = self._sentences(result) + signatures
-            yield _latex(title, _measures_of(result), result.tests, units, comments, result.golds)
+        if self._overall:
+            table = _bold_best(self._mean_rows, self.mean_tests, self._base_names_of_golds())
+            title = f"means over {self._averaged}"
+            caption = _caption(title, self._mean_rows, self.mean_tests, self._exchanged)
+            notes = [caption, *self._overall, self.signature]
+            yield table.latex(" ".join(notes), "tab:metrics", signatures)
+        for position, result in enumerate(self.language_pairs, 1):
+            rows = _measures_of(result)
+            table = _bold_best(rows, result.tests, result.golds)
+            caption = _caption("; ".join(_heading(result)), rows, result.tests, _exchanged(result))
+            notes = [caption, *self._sentences(result), self.signature]
+            label = f"tab:metrics-{position}" if self._overall else "tab:metrics"
+            yield table.latex(" ".join(notes), label, signatures)
 
     def _base_names_of_golds(self) -> list[str]:
         names = []
@@ -392,15 +407,19 @@ class MetaEvaluation(Result):
         if not panels:
             raise InputError(f"There is nothing to draw. {self._verdict}")
         captions = [" ".join(self._sentences(result)) for result in self.language_pairs]
-        return rows_figure(panels, captions + self._signatures().split("\n"))
+        return rows_figure(panels, [*self._overall, *captions, *self._signatures().split("\n")])
+
+    @property
+    def _overall(self) -> list[str]:
+        """The verdict over several language pairs."""
+        return [self._verdict] if len(self.language_pairs) > 1 else []
 
     def _sentences(self, result: LanguagePairResult) -> list[str]:
-        """Return the verdict, that on a language pair, and its notes."""
-        sentences = [self._verdict]
-        if len(self.language_pairs) > 1:
-            sentences.append(f"{result.language_pair}: {_verdict_of(result)}")
-        sentences += [f"{note}." for note in _notes(result)]
-        return sentences
+        """Return the verdict on a language pair, and its notes."""
+        verdict_of_pair = _verdict_of(result)
+        if self._overall:
+            verdict_of_pair = f"{result.language_pair}: {verdict_of_pair}"
+        return [verdict_of_pair, *[f"{note}." for note in _notes(result)]]
 
     @property
     def _verdict(self) -> str:
@@ -411,13 +430,41 @@ class MetaEvaluation(Result):
         values = {}
         for name, tests in self.mean_tests.items():
             values[name] = {metric: means[metric][name].value or 0.0 for metric in tests.ranks}
-        num_systems = min(len(result.spa_systems) for result in self.language_pairs)
-        found = verdict(values, self.mean_tests, num_systems)
-        if not found and self.mean_tests:
-            found = "no metric is ranked."
-        elif not found:
-            found = "no measure ranks the metrics of all."
-        return f"Over {len(self.language_pairs)} language pairs, {found}"
+        found = verdict(values, self.mean_tests) or "no metric is ranked."
+        return " ".join([f"Over {self._averaged}, {found}", *self._left_out])
+
+    @property
+    def _averaged(self) -> str:
+        """The number of language pairs that the means are over."""
+        names = set().union(*[self.mean_pairs[name] for name in self.mean_tests])
+        return plural(len(names) or len(self.language_pairs), "language pair")
+
+    @property
+    def _left_out(self) -> list[str]:
+        """The language pairs that a mean is not over, and the metrics without a mean."""
+        sentences = []
+        for result in self.language_pairs:
+            titles = []
+            for name in self.mean_tests:
+                if result.language_pair not in self.mean_pairs[name]:
+                    titles.append(_MEASURES[name].title)
+            if titles:
+                systems = plural(len(result.systems), "system")
+                shared = f"{plural(result.shared, 'segment')} with two outputs or more"
+                sentences.append(
+                    f"{listed(titles)} not of {result.language_pair}: {systems}, {shared}."
+                )
+        names_by_reason: dict[str, list[str]] = {}
+        for mean in self.means:
+            # the means of a metric with scores in some language pairs alone
+            lacking = [
+                mean[name] for name in self.mean_tests if mean[name].value is None and mean[name].n
+            ]
+            for reason in dict.fromkeys(measure.reason for measure in lacking):
+                names_by_reason.setdefault(reason, []).append(mean.name)
+        for reason, names in names_by_reason.items():
+            sentences.append(f"No mean of {listed(names)}: {reason}.")
+        return sentences
 
     def _verdict_and_means(self) -> Iterator[str]:
         """Yield which metric agrees best, and the means.
@@ -430,7 +477,7 @@ class MetaEvaluation(Result):
         table = _measures_table(self._mean_rows, self.mean_tests)
         yield f"Means over language pairs\n{table.text()}"
         names = [mean.name for mean in self.means if mean.kind == "metrics"]
-        yield from _matrix(self.mean_tests, names, _exchanged(self.units))
+        yield from _matrix(self.mean_tests, names, self._exchanged)
         yield "\n".join(
             f"{result.language_pair}: {_verdict_of(result)}" for result in self.language_pairs
         )
@@ -439,7 +486,7 @@ class MetaEvaluation(Result):
     def _mean_rows(self) -> dict[str, dict[str, Measure]]:
         """The means over language pairs by name.
 
-        They are of the measures that rank metrics in all; of all if none does.
+        They are of the measures that rank metrics; of all if none does.
         """
         rows: dict[str, dict[str, Measure]] = {}
         for mean in self.means:
@@ -477,6 +524,8 @@ def _rows_of_figure(
 _signed = number(3, signed=True)
 _proportion = number(3)
 _p_value = p_value(3, SIGNIFICANT)
+LEVEL = 1 - SIGNIFICANT
+"""The level of intervals."""
 
 
 class _Measure(NamedTuple):
@@ -512,9 +561,7 @@ _LISTED = 4
 """Of more metrics the verdict gives the number."""
 
 
-def verdict(
-    values: Mapping[str, Mapping[str, float]], tests: Mapping[str, MeasureTests], num_systems: int
-) -> str:
+def verdict(values: Mapping[str, Mapping[str, float]], tests: Mapping[str, MeasureTests]) -> str:
     """Return in a sentence which metric agrees best by each measure.
 
     `values` are by measure, and then by metric.
@@ -522,7 +569,7 @@ def verdict(
     sentence = ""
     previous_best = ""
     for name, of_metrics in values.items():
-        if not of_metrics or (name == "spa" and num_systems < MIN_SYSTEMS):
+        if not of_metrics or _is_unranked(name, tests):
             continue
         best, *rest = sorted(of_metrics, key=lambda metric: -of_metrics[metric])
         measure = _MEASURES[name]
@@ -543,6 +590,11 @@ def verdict(
     if not sentence:
         return ""
     return f"{sentence}."
+
+
+def _is_unranked(name: str, tests: Mapping[str, MeasureTests]) -> bool:
+    """Return whether a measure is SPA of too few systems."""
+    return name == "spa" and not tests[name].ranks
 
 
 def _relations(best: str, rest: Sequence[str], tests: MeasureTests) -> list[str]:
@@ -595,7 +647,7 @@ def _verdict_of(result: LanguagePairResult) -> str:
     It also names the metrics that order outputs the wrong way round.
     """
     values = {label(key): _values_of(result.ranked, key) for key in result.ranked_by}
-    sentence = verdict(values, result.tests, len(result.spa_systems)) or _no_verdict(result)
+    sentence = verdict(values, result.tests) or _no_verdict(result)
     if not result.reversed:
         return sentence
     verb = "order" if len(result.reversed) > 1 else "orders"
@@ -660,7 +712,7 @@ def _measures_table(
             title += " of\nsystems"
         columns.append((title, name, _MEASURES[name].write))
         columns.append(("95 % interval", f"{name}_interval", plain))
-        if name in tests:
+        if name in tests and tests[name].ranks:
             columns.append(("rank", f"{name}_rank", count))
     cells: list[dict[str, Any]] = []
     for metric, measures in rows.items():
@@ -707,8 +759,8 @@ def _summary(result: LanguagePairResult) -> Iterator[str]:
     """
     title = "\n".join(_heading(result))
     yield f"{title}\n{_measures_table(_measures_of(result), result.tests).text()}"
-    exchanged = _exchanged({result.units: result.num_units})
-    yield from _matrix(result.tests, [metric.name for metric in result.ranked], exchanged)
+    names = [metric.name for metric in result.ranked]
+    yield from _matrix(result.tests, names, _exchanged(result))
     wrapper = TextWrapper(
         80, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False
     )
@@ -717,17 +769,14 @@ def _summary(result: LanguagePairResult) -> Iterator[str]:
         yield "\n".join(notes)
 
 
-def _latex(
-    title: str,
+def _bold_best(
     rows: Mapping[str, Mapping[str, Measure]],
     tests: Mapping[str, MeasureTests],
-    units: Mapping[str, int],
-    comments: Sequence[str],
-    golds: Sequence[str] = (),
-) -> str:
-    """Return a table of metrics and sentinels.
+    golds: Sequence[str],
+) -> Table:
+    """Return a table of metrics and sentinels for LaTeX.
 
-    The best value of the metrics is bold.
+    The best value of the metrics is bold, but for SPA without ranks.
     """
     table = _measures_table(rows, tests)
     ranked = [measures for name, measures in rows.items() if name not in (*golds, *SENTINELS)]
@@ -738,23 +787,36 @@ def _latex(
         elif key in _MEASURES:
             values = [measures[key].value for measures in ranked if key in measures]
             best = max(filter(None, values), default=None)
+            if key in tests and _is_unranked(key, tests):
+                best = None
             columns.append((heading, key, _latex_number(write, best)))
         else:
             columns.append((heading, key, write))
+    return Table(columns, table.rows)
+
+
+def _caption(
+    title: str,
+    rows: Mapping[str, Mapping[str, Measure]],
+    tests: Mapping[str, MeasureTests],
+    exchanged: Mapping[str, str],
+) -> str:
+    """Return what stands under a table of metrics in LaTeX, before the verdict."""
+    caption = f"Agreement of metrics with human scores, {title}; the best values are bold."
     legends = [_MEASURES[name].legend for name in tests]
     for name, meaning in zip(SENTINELS, _IN_WORDS, strict=True):
         if name in rows:
             legends.append(f"{name} ({meaning}) reads no meaning")
-    caption = f"Agreement of metrics with human scores, {title}; the best values are bold."
     if legends:
         caption += f" {'; '.join(legends)}."
     if any(of_measure.ranks for of_measure in tests.values()):
+        units = listed(list(dict.fromkeys(exchanged.values())))
         caption += (
-            " Intervals are by a jackknife. A rank ends where a metric in it is significantly "
-            f"better than the next (p < {SIGNIFICANT} by exchanging {_exchanged(units)}, "
+            f" Intervals are of {LEVEL:.0%}, by a jackknife. A rank ends where a metric in it is "
+            f"significantly better than the next (p < {SIGNIFICANT} by exchanging {units}, "
             "two-sided, after Holm's correction)."
         )
-    return Table(columns, table.rows).latex(caption, comments=comments)
+    return caption
 
 
 def _latex_number(write: Format, best: float | None) -> Format:
@@ -788,14 +850,21 @@ def _heading(result: LanguagePairResult) -> list[str]:
         basis = f"{count(measure.n)} {_MEASURES[label(key)].about}"
         if measure.groups > 1:  # of pairs, in segments
             basis = f"{plural(measure.n, 'pair')} in {plural(measure.groups, 'segment')}"
+            if key == OF_SYSTEMS and measure.groups < result.shared:
+                basis += " or more"
         bases.append(f"{_MEASURES[label(key)].title} of {basis}")
     if not bases:
         return [heading]
     return [heading, "; ".join(bases)]
 
 
-def _exchanged(units: Mapping[str, int]) -> str:
-    """Write how many units of each kind the tests exchange."""
+def _exchanged(result: LanguagePairResult) -> dict[str, str]:
+    """Return what the tests of a language pair exchange, by measure."""
+    return dict.fromkeys(result.tests, _counted({result.units: result.num_units}))
+
+
+def _counted(units: Mapping[str, int]) -> str:
+    """Write how many units of each kind there are."""
     return listed([plural(number, kind.removesuffix("s")) for kind, number in units.items()])
 
 
@@ -821,18 +890,23 @@ def _sentinel_notes(result: LanguagePairResult) -> Iterator[str]:
             yield f"{title}: significantly better than every sentinel: {', '.join(metrics)}"
 
 
-def _matrix(tests: Mapping[str, MeasureTests], names: Sequence[str], units: str) -> Iterator[str]:
+def _matrix(
+    tests: Mapping[str, MeasureTests], names: Sequence[str], exchanged: Mapping[str, str]
+) -> Iterator[str]:
     """Yield matrices of p for every two metrics.
 
     One measure stands above the diagonal, another below.
     """
     tested = [name for name, of_measure in tests.items() if of_measure.differences]
     for start in range(0, len(tested), 2):
-        yield _matrix_of(tested[start : start + 2], tests, names, units)
+        yield _matrix_of(tested[start : start + 2], tests, names, exchanged)
 
 
 def _matrix_of(
-    tested: Sequence[str], tests: Mapping[str, MeasureTests], names: Sequence[str], units: str
+    tested: Sequence[str],
+    tests: Mapping[str, MeasureTests],
+    names: Sequence[str],
+    exchanged: Mapping[str, str],
 ) -> str:
     """Return a matrix of p of one or two measures."""
     above = tested[0]
@@ -854,7 +928,11 @@ def _matrix_of(
         rows.append(cells)
     measures = _MEASURES[above].title
     if below is not None:
-        measures = f"{measures} above the diagonal, {_MEASURES[below].title} below"
+        measures += " above the diagonal"
+        if exchanged[above] != exchanged[below]:
+            measures += f", by exchanging {exchanged[above]}"
+        measures += f", {_MEASURES[below].title} below"
+    units = exchanged[tested[-1]]
     heading = f"p of {measures}, by exchanging {units}, two-sided, after Holm"
     return f"{heading}\n{Table(columns, rows).text()}"
 

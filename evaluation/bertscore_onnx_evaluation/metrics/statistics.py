@@ -21,14 +21,14 @@ from bertscore_onnx_evaluation.metrics.correlation import (
     Floats,
     accuracies,
     judged_scores,
-    often_judged,
     ordered_pairs,
     pair_differences,
     pearson_of_moments,
     scipy_module,
+    shared_segments,
     tie_calibrated_accuracy,
 )
-from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, SIGNIFICANT
+from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, MIN_UNITS, SIGNIFICANT
 
 NORMAL = NormalDist()
 
@@ -91,7 +91,7 @@ def segment_sums(human: Floats, metric: Floats, units: NDArray[np.int64]) -> dic
 
     The result is by the names in `Agreement`. Human and metric scores are (systems, segments);
     units number the segments from 0. acc*_eq has the ε that is best for all segments, and SPA
-    normal p-values, which permutations approach; it leaves out systems that are seldom judged.
+    normal p-values, which permutations approach, of pairs of systems with 20 common segments.
     """
     human, metric = judged_scores(human, metric)
     by_unit = partial(sum_by_unit, units=units)
@@ -104,14 +104,10 @@ def segment_sums(human: Floats, metric: Floats, units: NDArray[np.int64]) -> dic
     if epsilon is not None:
         by_segment = accuracies(ordered_pairs(human, metric, epsilon))
         sums["acc_eq"] = UnitSums(by_unit(_mean_sums(by_segment)), ratio)
-    is_often = often_judged(~np.isnan(human))
-    human = human[is_often]
-    metric = metric[is_often]
-    is_complete = ~np.isnan(human).any(axis=0)
-    sides = [_spa_sums(np.where(is_complete, scores, 0)) for scores in (human, metric)]
-    if all(side[len(human) :].any() for side in sides):
-        statistic = partial(_soft_accuracy, num_systems=len(human))
-        sums["spa"] = UnitSums(by_unit(np.concatenate(sides)), statistic)
+    is_compared = shared_segments(human) >= MIN_UNITS
+    sides = [_spa_sums(scores, is_compared) for scores in (human, metric)]
+    if all(side.any() for side in sides):
+        sums["spa"] = UnitSums(by_unit(np.concatenate(sides)), _soft_accuracy)
     return sums
 
 
@@ -159,34 +155,29 @@ def _mean_sums(values: Floats) -> Floats:
     return np.stack([(~np.isnan(values)).astype(np.float64), np.nan_to_num(values)])
 
 
-def _spa_sums(scores: Floats) -> Floats:
-    """Return the scores of systems and the squared differences of pairs.
+def _spa_sums(scores: Floats, is_compared: NDArray[np.bool_]) -> Floats:
+    """Return the differences of the compared pairs of systems, and their squares.
 
-    They are (systems + pairs, segments). Metrics are exchanged on one scale: the differences
-    between systems, which alone decide.
+    They are (2 · pairs, segments), 0 where one has no score. Metrics are exchanged on one scale.
     """
-    squares = pair_differences(scores) ** 2
+    differences = np.nan_to_num(pair_differences(scores)[is_compared])
+    squares = differences**2
     scale = squares.sum() / max(1, squares.size) or 1.0
-    return np.concatenate([(scores - scores.mean(axis=0)) / np.sqrt(scale), squares / scale])
+    return np.concatenate([differences / np.sqrt(scale), squares / scale])
 
 
-def _soft_accuracy(totals: Floats, num_systems: int) -> Floats:
-    """Return SPA, the mean of both orders of each pair, (…).
-
-    It is found from the totals of `_spa_sums` of both sides.
-    """
-    first, second = np.triu_indices(num_systems, 1)
+def _soft_accuracy(totals: Floats) -> Floats:
+    """Return SPA, the mean of both orders of each pair, (…), from totals of `_spa_sums`."""
     p = []
     are_tied = []
     for side in np.split(totals, 2, axis=-1):
-        delta = side[..., first] - side[..., second]
-        square = side[..., num_systems:]
+        delta, square = np.split(side, 2, axis=-1)
         are_tied.append(square <= 0)
         error = np.sqrt(np.where(square > 0, square, 1))
         p.append(scipy_module("special").ndtr(-delta / error))
     # p of a tied pair is 1 in both orders
     distance = np.where(are_tied[0] == are_tied[1], np.abs(p[0] - p[1]), 0.5)
-    return 1 - sum_last(distance) / len(first)
+    return 1 - sum_last(distance) / distance.shape[-1]
 
 
 def _means_of_totals(totals: Floats) -> Floats:

@@ -75,7 +75,7 @@ ONE_SEGMENT_EACH = np.tile([1.0, 2.0, 4.0], (2, 1))
         ),
         (
             lambda: soft_pairwise_accuracy(NOBODY, np.ones((2, 3))),
-            "no segment is judged for every system",
+            "no two systems are judged on 1 common segment",
         ),
         (
             lambda: soft_pairwise_accuracy(ONE_SEGMENT_EACH, VARIED),
@@ -162,10 +162,13 @@ def test_human_scores_that_differ_by_rounding_are_no_ties():
 def test_superiority_counts_permutations_as_a_loop_does():
     scores = np.random.default_rng(1).integers(0, 4, (4, 9)).astype(np.float64)
     signs = 2 * np.rint(np.random.default_rng(4).random((200, 9), dtype=np.float32)) - 1
-    p = superiority(scores, permutations=200)
-    for i, j in itertools.permutations(range(4), 2):
-        difference = scores[i] - scores[j]
-        assert p[i, j] == np.sum([(sign * difference).sum() >= difference.sum() for sign in signs])
+    scores[0, :4] = np.nan
+    counts = superiority(scores, permutations=200).T
+    for (i, j), found in zip(itertools.combinations(range(4), 2), counts, strict=True):
+        difference = np.nan_to_num(scores[i] - scores[j])
+        permuted = np.array([(sign * difference).sum() for sign in signs])
+        delta = difference.sum()
+        assert [*found] == [(permuted >= delta).sum(), (permuted <= delta).sum()]
 
 
 @pytest.mark.parametrize("digits", [None, 0])
@@ -174,9 +177,7 @@ def test_spa_is_one_minus_the_mean_difference_of_p_in_both_orders(digits):
     human, metric = rng.normal(size=(2, 5, 30))
     human = human if digits is None else human.round(digits)
     people, machine = superiority(human) / 1000, superiority(metric) / 1000
-    difference = np.mean(
-        [abs(people[i, j] - machine[i, j]) for i, j in itertools.permutations(range(5), 2)]
-    )
+    difference = np.abs(people - machine).mean()
     measure = soft_pairwise_accuracy(human, metric)
     assert (measure.value, measure.n) == (pytest.approx(1 - difference, abs=1e-12), 10)
 
@@ -192,12 +193,15 @@ def test_the_order_of_systems_changes_no_bit():
             assert measure(human[order], metric[order]) == measure(human, metric)
 
 
-def test_spa_uses_segments_judged_for_every_system():
+def test_spa_compares_two_systems_on_the_segments_of_both():
     rng = np.random.default_rng(6)
     human, metric = rng.normal(size=(2, 4, 20))
-    expected = soft_pairwise_accuracy(human[:, 5:], metric[:, 5:])
-    human[1, :5] = np.nan
-    assert soft_pairwise_accuracy(human, metric) == expected
+    human[1, :5] = human[2, 5:] = human[0, 19] = np.nan
+    measure = soft_pairwise_accuracy(human, metric, min_segments=5)
+    p = np.abs(superiority(human) - superiority(np.where(human > -9, metric, np.nan))) / 1000
+    compared = [0, 1, 2, 4, 5]  # but the second and the third
+    assert measure.value == pytest.approx(1 - p[:, compared].mean())
+    assert (measure.n, measure.groups, measure.left_out) == (5, 5, 1)
 
 
 def test_soft_accuracy_needs_permutations():
