@@ -228,7 +228,7 @@ FULLER = {
     "bertscore_onnx/settings.py": 9.3,
     "bertscore_onnx/tables/aligned.py": 9.6,
     "bertscore_onnx/tables/table.py": 9.7,
-    "bertscore_onnx/tables/whole_table.py": 11.3,
+    "bertscore_onnx/tables/whole_table.py": 11.4,
     "bertscore_onnx/text/spec.py": 9.4,
     "evaluation/bertscore_onnx_evaluation/column_roles.py": 10.3,
     "evaluation/bertscore_onnx_evaluation/systems/join.py": 10.2,

@@ -279,21 +279,12 @@ class DelimitedReader(TableReader):
         """
         num_fields = len(self.names)
         first = [] if self.has_header else [(1, self._first)]
-        # The first of the blank lines that may end the table. In a single column they are empty
-        # texts.
-        blank = 0
         for number, fields in chain(first, self._fields):
-            if not fields and num_fields > 1:
-                blank = blank or number
-                continue
-            for line in range(blank or number, number):
-                fault = (
-                    f"{self._place(line)} is blank; expected {num_fields} fields, as in the first "
-                    "line. Remove it."
-                )
-                yield line, InputError(fault)
-            blank = 0
-            yield number, fields
+            # Blank lines, and rows of a spreadsheet without a cell. In a single column they are
+            # empty texts.
+            is_row = isinstance(fields, InputError) or any(fields)
+            if is_row or num_fields == 1:
+                yield number, fields
 
     def _checked(self, number: int, fields: "_Fields", num_fields: int | None) -> list[str]:
         """Return the fields of a row.
@@ -452,6 +443,9 @@ class JsonLinesReader(TableReader):
                 if not self._keep_faults:
                     raise
                 values = UnreadableRow(str(error).removeprefix(f"{place}: "))
+            has_cell = any(value is not None for value in values.values())
+            if not has_cell and not isinstance(values, UnreadableRow):
+                continue
             if self._added:
                 check_free(values, self._added, place)
             yield place, values, line

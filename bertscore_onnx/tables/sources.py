@@ -197,8 +197,12 @@ def _is_seekable(file: BufferedIOBase) -> bool:
 
 
 def _open(name: str) -> BufferedIOBase:
+    path = Path(name)
+    if path.is_dir():
+        refuse_datasets(path)
+        raise InputError(f"{name!r} is a folder; expected a file. Name a file in it.")
     try:
-        return Path(name).open("rb")
+        return path.open("rb")
     except OSError as error:
         if " " in name and not os.path.exists(name):
             raise InputError(
@@ -212,9 +216,22 @@ def _open(name: str) -> BufferedIOBase:
         ) from error
 
 
-# The first bytes of a file: gzip, or text in UTF-16.
+def refuse_datasets(folder: Path) -> None:
+    """Raise InputError for a folder that the library datasets wrote."""
+    load = f'datasets.load_from_disk("{folder}")'
+    if (folder / "dataset_dict.json").is_file():
+        load += '["test"]'
+    elif not (folder / "state.json").is_file():
+        return
+    raise InputError(
+        f"{folder} is a folder of the library datasets; expected a table. "
+        f'`{load}.to_parquet("FILE.parquet")` writes it.'
+    )
 
-HEAD_BYTES = 4
+
+# The first bytes of a file: gzip, or text in UTF-16, or no text at all.
+
+HEAD_BYTES = 4096
 
 
 def _look_ahead(file: BufferedIOBase) -> tuple[bytes, BufferedIOBase]:
@@ -283,6 +300,12 @@ def _refuse_other_formats(head: bytes, title: str) -> None:
                 f"{title} is in UTF-16; expected text in UTF-8. Convert it first, for example "
                 f"`iconv -f {encoding} -t UTF-8 FILE > NEW_FILE`."
             )
+    if b"\x00" in head:
+        raise InputError(
+            f"{title} is a binary file; expected text in UTF-8, or a table. Read it with the "
+            "program that wrote it, and write its table as Parquet, in pandas with "
+            '`frame.to_parquet("NEW_FILE.parquet")`.'
+        )
 
 
 _UNPACK = "Decompress it first, with `{} -d`."
@@ -348,8 +371,8 @@ def too_long(title: str) -> InputError:
 
 
 BYTE_ORDER_MARK = "\ufeff"
-"""Dropped at the start of a file, where some editors write one, and some programs another before
-it.
+"""Dropped at the start of a line: editors write one at the start of a file, and files are put
+together.
 """
 
 _BYTES = "latin-1"
@@ -372,10 +395,10 @@ def read_lines(
     From the first line on each time, if the source is seekable.
 
     Lines end at \n, \r\n or \r, as Python's universal newlines do, and nowhere else; the last end
-    makes no extra line. Byte order marks at the start are dropped, or kept. InputError, with the
-    `expected` content, is raised for a line that is not UTF-8 or longer than `MAX_LINE_BYTES`, and
-    for a file without lines unless it `may_be_empty`. With `keep_faults` lines may have bytes that
-    are not UTF-8, which `utf8_fault` finds.
+    makes no extra line. Byte order marks at the start of a line are dropped, or kept. InputError,
+    with the `expected` content, is raised for a line that is not UTF-8 or longer than
+    `MAX_LINE_BYTES`, and for a file without lines unless it `may_be_empty`. With `keep_faults`
+    lines may have bytes that are not UTF-8, which `utf8_fault` finds.
     """
     raw_lines = _raw_lines(source)
     first = next(raw_lines, b"")
@@ -401,8 +424,7 @@ def read_lines(
                 f"0x{content[error.start]:02X} at offset {offset + error.start}. Convert it "
                 "first, for example `iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW_FILE`."
             ) from error
-        # Marks stand at the start of the file alone.
-        if offset == 0 and not keep_marks:
+        if not keep_marks:
             line = line.lstrip(BYTE_ORDER_MARK)
         yield line
         offset += len(raw)

@@ -8,7 +8,6 @@ import math
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -344,16 +343,15 @@ def read_table(name: str, dialect: Dialect = DEFAULT_DIALECT) -> WholeTable:
     does: double quotes are ordinary characters if the file cannot be read with quotes, or has a row
     in each line only without.
     """
-    if Path(name).is_dir():
-        raise InputError(f"{name!r} is a folder; expected a table, which is a file.")
     refuse_other_formats(name)
     table_format = dialect.format or format_of(name)
-    if table_format == "text":
-        raise InputError(
-            f"{name!r} has no suffix of a table. Name it .tsv, .csv, .jsonl or .parquet, perhaps "
-            "with .gz after that, or add --input-format."
-        )
     with open_source(name, to_read_again=True) as source:
+        if table_format == "text":
+            source.decompressed()  # which refuses binary files
+            raise InputError(
+                f"{name!r} has no suffix of a table. Name it .tsv, .csv, .jsonl or .parquet, "
+                "perhaps with .gz after that, or add --input-format."
+            )
 
         def read(has_quotes: bool) -> WholeTable:
             reader = open_table(source, table_format, replace(dialect, has_quotes=has_quotes))

@@ -44,6 +44,7 @@ from bertscore_onnx.tables.sources import (
     Source,
     format_of,
     open_source,
+    refuse_datasets,
     refuse_other_formats,
 )
 
@@ -103,6 +104,7 @@ def _files_of(name: str) -> list[str]:
 
 def _files_in(folder: str) -> list[str]:
     """Return the files of a folder that are tables and not hidden."""
+    refuse_datasets(Path(folder))
     files = []
     for path in sorted(Path(folder).iterdir()):
         is_hidden = path.name[0] in "._"
@@ -202,9 +204,6 @@ def inspect_table(name: str, settings: Settings, added: Sequence[str]) -> InputT
     refuse_other_formats(name)
     path = os.path.abspath(name)
     kind = format_of(name)
-    if kind == "text":
-        endings = f"{_ENDINGS}, the last three also with .gz"
-        raise InputError(f"{name}: expected a name that ends in {endings}.")
     try:
         if os.path.exists(path) and not os.path.isfile(path):
             advice = "inputs are read several times. Write it to a file."
@@ -216,6 +215,10 @@ def inspect_table(name: str, settings: Settings, added: Sequence[str]) -> InputT
         raise InputError(f"{reason} Check the name and its permissions.") from error
 
     with open_source(path, title=name) as source:
+        if kind == "text":
+            source.decompressed()  # which refuses binary files
+            endings = f"{_ENDINGS}, the last three also with .gz"
+            raise InputError(f"{name}: expected a name that ends in {endings}.")
         if kind == "parquet":
             rows, texts, schema = _inspect_parquet(source.raw(), settings, added, name)
         else:

@@ -5,10 +5,12 @@ import sys
 import threading
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables import sources
-from bertscore_onnx.tables.sources import open_source, read_lines
+from bertscore_onnx.tables.sources import Source, open_source, read_lines
 
 BLOCK = 8192
 """How many bytes Python reads at a time."""
@@ -69,7 +71,7 @@ def pipe(tmp_path):
         (b"\xef\xbb\xbf\n", [""]),
         (b"\xef\xbb\xbfone\n", ["one"]),
         (2 * b"\xef\xbb\xbf" + b"one\n", ["one"]),
-        ("one\n\ufefftwo\n".encode(), ["one", "\ufefftwo"]),
+        ("one\n\ufefftwo\n".encode(), ["one", "two"]),
         (b"  one\t\n", ["  one\t"]),
         ("one\u2028same\x0b\x0c\x85line\ntwo".encode(), ["one\u2028same\x0b\x0c\x85line", "two"]),
     ],
@@ -232,6 +234,13 @@ def test_utf_16_is_refused_with_what_to_do(write, content, message):
         read_texts(write("texts.txt", content))
 
 
-@pytest.mark.parametrize("text", ["a", "ab\tc", "\x00\x00\x00\x00"])
+@given(st.binary(max_size=4000))
+def test_a_file_with_a_nul_byte_is_binary(before):
+    content = b"ARROW" + before.replace(b"\n", b"") + b"\x00\n"
+    with pytest.raises(InputError, match="to_parquet"):
+        list(read_lines(Source("t", io.BytesIO(content))))
+
+
+@pytest.mark.parametrize("text", ["a", "ab\tc", "x" * 5000 + "\x00"])
 def test_texts_that_only_begin_so_are_texts(write, text):
     assert read_texts(write("texts.txt", text)) == [text]

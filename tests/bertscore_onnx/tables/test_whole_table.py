@@ -87,7 +87,7 @@ def test_what_is_no_number_is_named_with_line_and_column(write, content, message
         table(write, "a.jsonl", content).numbers("human")
 
 
-@pytest.mark.parametrize("value", ["null", '""', "1.5", "true"])
+@pytest.mark.parametrize("value", ['""', "1.5", "true", "[]"])
 def test_a_name_is_a_text_or_a_whole_number(write, value):
     with pytest.raises(InputError, match=r"line 1: .*'system'"):
         table(write, "a.jsonl", f'{{"system": {value}}}\n').keys("system")
@@ -98,3 +98,8 @@ def test_a_table_without_rows_and_a_folder_are_refused(write, tmp_path):
         table(write, "a.tsv", "system\thuman\n")
     with pytest.raises(InputError, match="folder"):
         read_table(str(tmp_path))
+    (tmp_path / "state.json").touch()
+    with pytest.raises(InputError, match=r"load_from_disk\(.*to_parquet"):
+        read_table(str(tmp_path))
+    with pytest.raises(InputError, match="binary"):
+        read_table(str(write("a.arrow", "ARROW1\0\0")))

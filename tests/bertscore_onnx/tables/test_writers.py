@@ -14,9 +14,11 @@ from bertscore_onnx.tables.sources import Dialect, Source
 from bertscore_onnx.tables.writers import DelimitedWriter, JsonWriter, RowsToWrite
 
 CELLS = st.text(
-    st.characters(exclude_categories=["Cs"]) | st.sampled_from('",;\t\r\n '), max_size=6
+    st.characters(exclude_categories=["Cs"], exclude_characters="\x00")
+    | st.sampled_from('",;\t\r\n '),
+    max_size=6,
 )
-ROWS = st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=4)
+ROWS = st.lists(st.tuples(CELLS, CELLS, CELLS).filter(any), min_size=1, max_size=4)
 NAMES = ("id", "text", "more")
 SCORE = Score(0.5, -0.25, 0.125, 2)
 ADDED = ("p", "r", "f")

@@ -259,7 +259,6 @@ FAULTY = {
         csv_of(b"3,a,b,c", b"3,a,b,c,d"),
         ["there are 4 fields", "there are 5 fields"],
     ),
-    "blank lines": ("csv", csv_of(b"", b"") + b"\n", ["is blank"] * 2),
     "a character after a quote": ("csv", csv_of(b'3,"a"b,c'), ["a character follows"]),
     "CSV that is not UTF-8": ("csv", csv_of(b"3,caf\xe9,a", b'3,"a\n\xff",b'), ["0xE9", "0xFF"]),
     "TSV that is not UTF-8": ("tsv", csv_of(b"3,caf\xe9,a").replace(b",", b"\t"), ["0xE9"]),
