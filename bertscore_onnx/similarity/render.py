@@ -138,9 +138,8 @@ They are classes, since the content policies of many pages forbid elements with 
 
 MATCH_STYLE = """\
 .match { --shade: 59 130 246; line-height: 1.6; margin: .75em 0; }
-.match dl { margin: 0; }
-.match dt, .match p { color: var(--soft, inherit); font-size: .85em; margin: 0; }
-.match dd { margin: .2em 0 .6em; display: flex; flex-wrap: wrap; gap: .3em; }
+.match .side, .match p { color: var(--soft, inherit); font-size: .85em; margin: 0; }
+.match .tokens { margin: .2em 0 .6em; display: flex; flex-wrap: wrap; gap: .3em; }
 .match span, .match .matrix td { background: rgb(var(--shade) / calc(var(--of, 0) * .5)); \
 border-radius: .25em; }
 .match span { padding: 0 .3em; border-bottom: 2px solid rgb(var(--shade)); \
@@ -198,10 +197,10 @@ def match_html(found: TokenSimilarity, *, with_matrix: bool = False) -> str:
     candidate = found.candidate_matches
     reference = found.reference_matches
     elements = [
-        f"<dl><dt>Candidate, precision {found.score.P:.3f}</dt>",
-        f'<dd dir="auto">{_tokens(candidate, has_weights)}</dd>',
-        f"<dt>Reference, recall {found.score.R:.3f}</dt>",
-        f'<dd dir="auto">{_tokens(reference, has_weights)}</dd></dl>',
+        f'<div class="side">Candidate, precision {found.score.P:.3f}</div>',
+        f'<div class="tokens" dir="auto">{_tokens(candidate, has_weights)}</div>',
+        f'<div class="side">Reference, recall {found.score.R:.3f}</div>',
+        f'<div class="tokens" dir="auto">{_tokens(reference, has_weights)}</div>',
     ]
     if with_matrix:
         about_weights = " The number beside a token is its weight." if has_weights else ""

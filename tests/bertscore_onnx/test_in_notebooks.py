@@ -3,7 +3,7 @@
 import pytest
 
 from bertscore_onnx.similarity.render import match_text
-from tests.support.programs import chromium
+from bertscore_onnx_evaluation import compare
 from tests.support.scores import CANDIDATES, REFERENCES
 
 
@@ -43,24 +43,46 @@ def test_of_several_references_the_scores_are_those_of_score(scorer):
         assert "reference 2 of 2, which has the best F" in shown
 
 
+HEADS = """return [...document.querySelectorAll(".jp-OutputArea thead th")].map(head => {
+  const range = document.createRange();
+  range.selectNodeContents(head);
+  return [head.textContent, new Set([...range.getClientRects()].map(box => box.bottom)).size];
+}).filter(([_, lines]) => lines > 1)"""
+"""The heads of columns that are broken into lines."""
+
+
 @pytest.mark.browser
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("width", [390, 1280])
-def test_they_fit_a_page(shown, tmp_path, width):
-    page = tmp_path / "notebook.html"
-    page.write_text(
-        f"<!doctype html><meta charset=utf-8>{'<hr>'.join(shown.values())}", encoding="utf-8"
+def test_the_style_of_jupyter_leaves_them_in_place(browser, shown, tmp_path, width):
+    from nbconvert import HTMLExporter
+    from nbformat.v4 import new_code_cell, new_notebook, new_output
+
+    systems = {"first": CANDIDATES * 20, "a_name_of_a_system_without_blanks": REFERENCES * 20}
+    comparison = compare(systems, REFERENCES * 20, metrics=["chrf", "bleu"])
+    outputs = [
+        new_output("display_data", data={"text/html": html})
+        for html in [*shown.values(), comparison._repr_html_()]
+    ]
+    language = {"name": "python", "pygments_lexer": "python"}
+    notebook = new_notebook(
+        cells=[new_code_cell(outputs=outputs)], metadata={"language_info": language}
     )
-    with chromium(tmp_path / "profile") as browser:
-        browser.execute_cdp_cmd(
-            "Emulation.setDeviceMetricsOverride",
-            {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False},
-        )
-        browser.get(page.as_uri())
-        assert browser.get_log("browser") == []
-        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
-        assert [
-            bar.get_attribute("height") != "0.0"
-            for bar in browser.find_elements("css selector", "rect")
-        ].count(True)
-        assert browser.find_elements("css selector", ".match b") == []
+    exporter = HTMLExporter(mathjax_url="", require_js_url="", mermaid_js_url="")
+    page = tmp_path / "notebook.html"
+    page.write_text(exporter.from_notebook_node(notebook)[0], encoding="utf-8")
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False},
+    )
+    browser.get(page.as_uri())
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    assert browser.execute_script(HEADS) == []
+    parts = browser.find_elements("css selector", ".match > div")
+    assert [part.text.split()[0] for part in parts] == ["Candidate,", "the", "Reference,", "a"]
+    assert {part.rect["x"] for part in parts} == {parts[0].rect["x"]}
+    tops = [part.rect["y"] for part in parts]
+    assert tops == sorted(set(tops))
+    bars = browser.find_elements("css selector", "rect")
+    assert any(bar.get_attribute("height") != "0.0" for bar in bars)
+    assert browser.find_elements("css selector", ".match b") == []
