@@ -102,17 +102,11 @@ MULTILINGUAL = "cs, de, en, es, et, fi, fr, it, lv, pt"
 OTHERS = """
 *Ten* baselines are for {multilingual}.
 
-bert-score lists these models too, here with their layers; `bertscore-onnx models` prints all with size and maximum,
-also the 24 small models whose names begin with `google/bert_uncased_L-`.
-
-{names}.
+bert-score lists {others} more models, which `bertscore-onnx models` prints with their layers, sizes and maxima.
 
 [Other encoders](export.md#encoders-of-today) of transformers can be exported too, with a layer that you name, and a
 warning if their family was not tested: the graph is compared with PyTorch on several shapes before it is accepted.
 """
-
-SMALL = re.compile(r"google/bert_uncased_L-\d+_H-\d+_A-\d+")
-"""The models that are not listed one by one."""
 
 FAMILIES = """
 ## Families
@@ -200,12 +194,8 @@ def document() -> str:
             languages.replace(f"{MULTILINGUAL}, zh", "ten, zh").replace(MULTILINGUAL, "ten"),
         )
         lines.append(f"| {' | '.join(map(str, cells))} |\n")
-    others = (
-        f"{name} {fact['layer']}"
-        for name, fact in facts.items()
-        if name not in shown and not SMALL.match(name)
-    )
-    lines.append(OTHERS.format(multilingual=MULTILINGUAL, names=lines_of(others)))
+    others = len(facts) - len(shown)
+    lines.append(OTHERS.format(multilingual=MULTILINGUAL, others=others))
     rows = read_parity()
     largest = {
         name: max(float(row[name] or 0) for row in rows)
