@@ -24,13 +24,13 @@ from bertscore_onnx_evaluation.systems.verdicts import (
     SystemResult,
     headline,
     interval,
+    outcome,
     p_value,
     pair_outcomes,
     rank,
     score,
     signed,
     verdict,
-    verdict_of,
 )
 
 MAX_CHARACTERS = 2000
@@ -64,7 +64,7 @@ def report_html(comparison: ComparisonRecord) -> str:
         comparison,
         significant=SIGNIFICANT,
         sections=sections,
-        verdict_of=verdict_of,
+        outcome_of=outcome,
         match_html=match_html,
         match_style=MATCH_STYLE,
         examples=_examples(comparison, detailed),

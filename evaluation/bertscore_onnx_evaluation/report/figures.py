@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from bertscore_onnx.errors import InputError, either, needs_extra
 from bertscore_onnx.files import write_whole
 from bertscore_onnx_evaluation.report.wording import visible
-from bertscore_onnx_evaluation.systems.verdicts import is_significant, outcome, rank
+from bertscore_onnx_evaluation.systems.verdicts import in_runs, is_significant, outcome, rank
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,7 +74,7 @@ def comparison_figure(comparison: "ComparisonRecord") -> "Figure":
         baseline = _with_rank(systems[0])
         _label(axes, f"{metric.title}{lower}{group_name}: difference from {baseline}")
     sentences = [
-        "Lines are 95 % intervals.",
+        f"Lines are 95 % intervals{in_runs(comparison.metrics[0])}.",
         comparison.legend_of("Filled if"),
         *comparison.notes,
         *comparison.warnings,

@@ -68,6 +68,7 @@ from bertscore_onnx_evaluation.systems.verdicts import (
     MetricResult,
     PairResult,
     SystemResult,
+    losses_again,
     with_ranks,
 )
 
@@ -600,20 +601,19 @@ def metric_result(
             result = replace(result, missing_runs=int(np.isnan(runs[system]).sum()))
         row = rows.get((0, system))
         if row is not None:  # no baseline
-            fields = _pair_fields(tested, row)
-            if runs:
-                ends = (fields["delta_low"], fields["delta_high"])
-                fields |= over_runs(runs[0], runs[system], fields["delta"], *ends)
-            if margin is not None and bounds is not None:
-                fields |= margin_result(margin, bounds, row)
+            fields = _pair_fields(tested, row, runs)
             fields |= {"won": won[system], "lost": lost[system], "tied": tied[system]}
             result = replace(result, differing=int(tested.differing[row]), **fields)
+            if margin is not None and bounds is not None:
+                again = losses_again(result, lower_is_better=metric.lower_is_better)
+                result = replace(result, **margin_result(margin, bounds, row, again))
         systems.append(result)
 
     pairs = []
     if all_pairs:
         for (first, second), row in rows.items():
-            pairs.append(PairResult(names[first], names[second], **_pair_fields(tested, row)))
+            fields = _pair_fields(tested, row, runs)
+            pairs.append(PairResult(names[first], names[second], **fields))
     signature = metric.signature
     if num_runs:
         signature += f"|runs:{'/'.join(map(str, num_runs))}"
@@ -631,11 +631,20 @@ def metric_result(
     return with_ranks(result_of_metric)
 
 
-def _pair_fields(tested: PairedTestResult, row: int) -> dict[str, Any]:
+def _pair_fields(
+    tested: PairedTestResult,
+    row: int,
+    runs: Sequence[NDArray[np.float64]],
+) -> dict[str, Any]:
     """Return the test of a pair of systems, as fields of its result."""
     low, high = map(finite, tested.interval[row])
-    return {
-        "delta": float(tested.delta[row]),
+    delta = float(tested.delta[row])
+    again = {}
+    if runs:
+        first, second = tested.pairs[row]
+        again = over_runs(runs[first], runs[second], delta, low, high)
+    return again | {
+        "delta": delta,
         "p": float(tested.p[row]),
         "p_holm": float(tested.p_holm[row]),
         "delta_error": float(tested.error[row]),
@@ -645,16 +654,19 @@ def _pair_fields(tested: PairedTestResult, row: int) -> dict[str, Any]:
     }
 
 
-def margin_result(margin: float, bounds: MarginBounds, row: int) -> dict[str, Any]:
-    """Return what the bounds of a pair say of a margin.
+def margin_result(
+    margin: float, bounds: MarginBounds, row: int, again: tuple[float, float] | None = None
+) -> dict[str, Any]:
+    """Return what the bounds of a pair, and its loss and gain trained again, say of a margin.
 
     They are fields of `SystemResult`.
     """
     loss = float(bounds.loss[row])
     gain = float(bounds.gain[row])
+    loss_again, gain_again = again or (loss, gain)
     return {
-        "not_worse": loss < margin,
-        "equivalent": max(loss, gain) < margin,
+        "not_worse": max(loss, loss_again) < margin,
+        "equivalent": max(loss, gain, loss_again, gain_again) < margin,
         "largest_loss": loss,
         "largest_gain": gain,
     }
@@ -689,10 +701,13 @@ def group_results(
     for (name, num_segments, group), tested, bounds in zip(scored, tests, all_bounds, strict=True):
         scores = group.observed().tolist()
         p_holm = list(islice(corrected, len(names) - 1 if tested else 0))
-        systems = _tested_in_group(names, scores, tested, p_holm)
+        runs = group.runs if isinstance(group, SegmentMeans) else ()
+        systems = _tested_in_group(names, scores, tested, p_holm, runs)
         if margin is not None and bounds is not None:
             for row, system in enumerate(systems[1:]):
-                systems[row + 1] = replace(system, **margin_result(margin, bounds, row))
+                again = losses_again(system, lower_is_better=group.lower_is_better)
+                judged = margin_result(margin, bounds, row, again)
+                systems[row + 1] = replace(system, **judged)
         results.append(GroupResult(name, num_segments, group.shape[1], tuple(systems)))
     return tuple(results)
 
@@ -716,7 +731,9 @@ def mean_of_groups(
     if mean.shape[1] < MIN_UNITS:
         return None
     tested = test(mean)
-    systems = _tested_in_group(names, tested.score.tolist(), tested, tested.p_holm.tolist())
+    runs = mean.runs if isinstance(mean, SegmentMeans) else ()
+    scores = tested.score.tolist()
+    systems = _tested_in_group(names, scores, tested, tested.p_holm.tolist(), runs)
     return GroupResult("mean of the groups", len(groups), mean.shape[1], tuple(systems))
 
 
@@ -725,6 +742,7 @@ def _tested_in_group(
     scores: Sequence[float],
     tested: PairedTestResult | None,
     p_holm: Sequence[float],
+    runs: Sequence[NDArray[np.float64]],
 ) -> list[SystemResult]:
     """Return the scores of systems in a group, with their tests if any."""
     baseline_score = scores[0]
@@ -732,10 +750,8 @@ def _tested_in_group(
     for row, (name, score) in enumerate(zip(names[1:], scores[1:], strict=True)):
         result = SystemResult(name, score, delta=score - baseline_score)
         if tested is not None:
-            low, high = map(finite, tested.interval[row])
-            p = float(tested.p[row])
-            result = replace(result, delta_low=low, delta_high=high, p=p, p_holm=p_holm[row])
-            result = replace(result, test=tested.tests[row])
+            fields = _pair_fields(tested, row, runs) | {"p_holm": p_holm[row]}
+            result = replace(result, **fields)
         systems.append(result)
     return systems
 

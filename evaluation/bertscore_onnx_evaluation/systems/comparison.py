@@ -27,17 +27,18 @@ from bertscore_onnx_evaluation.systems.verdicts import (
     equals,
     fixed,
     headline,
+    in_runs,
     interval,
     interval_of_score,
     is_significant,
     outcome,
+    outcome_in_runs,
     p_value,
     pair_outcomes,
     rank,
     signed,
     untested_groups,
     verdict,
-    verdict_of,
     within_margin,
 )
 
@@ -144,11 +145,11 @@ class Comparison(ComparisonRecord, Result):
         baseline = self.systems[0]
         for system in metric.systems[1:]:
             judged = verdict(metric, system, baseline)
-            if judged and _is_worse(metric, system, judged.name):
+            if judged and _is_worse(metric, system):
                 yield f"{metric.title}: {system.name} {judged.sentence}"
         for group in metric.groups:
             for system in group.systems[1:]:
-                if not _is_worse(metric, system, outcome(metric, system)):
+                if not _is_worse(metric, system):
                     continue
                 name = f"{metric.title}, {group.name}: {system.name}"
                 if metric.margin is not None:
@@ -156,7 +157,8 @@ class Comparison(ComparisonRecord, Result):
                     continue
                 delta = signed(system.delta or 0, metric)
                 p = f"p {equals(system.p_holm or 0)} with Holm's correction"
-                yield f"{name} is worse than {baseline}: {delta}, {p}."
+                where = in_runs(metric)
+                yield f"{name} is worse than {baseline}{where}: {delta}, {p}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `to_json` writes."""
@@ -334,11 +336,16 @@ class Comparison(ComparisonRecord, Result):
         return " ".join(sentences)
 
 
-def _is_worse(metric: MetricResult, system: SystemResult, judged: Outcome | None) -> bool:
-    """Return whether a system is worse, or may be by the margin or more."""
+def _is_worse(metric: MetricResult, system: SystemResult) -> bool:
+    """Return whether a system is worse, or may be by the margin or more.
+
+    These runs alone decide where it is not known how systems trained again differ.
+    """
     if metric.margin is not None:
         return not system.not_worse
-    return judged == "worse"
+    if system.runs_low is None:
+        return outcome_in_runs(metric, system) == "worse"
+    return outcome(metric, system) == "worse"
 
 
 def _has_matrix(metric: MetricResult) -> bool:
@@ -370,6 +377,7 @@ def _values(system: SystemResult) -> dict[str, Any]:
 GROUP_VALUES = (
     *("name", "score", "score_low", "score_high"),
     *("delta", "delta_low", "delta_high", "p", "p_holm", "test"),
+    *("runs_low", "runs_high"),
     *("not_worse", "equivalent", "largest_loss", "largest_gain"),
 )
 """The fields of a system that it has in a group."""
@@ -477,8 +485,7 @@ def _cells(metric: MetricResult, system: SystemResult, *, is_corrected: bool) ->
     cells["delta_interval"] = interval(metric, system.delta_low, system.delta_high) or MISSING
 
     # The star stands by the p that decides; a blank keeps the digits of a column aligned.
-    judged = verdict_of(metric, system.delta, system.p_holm)
-    mark = "*" if is_significant(judged) else " "
+    mark = "*" if is_significant(outcome(metric, system)) else " "
     decisive = f"{p_value(system.p_holm)}{mark}"
     if is_corrected:
         cells["p"] = f"{p_value(system.p)} "

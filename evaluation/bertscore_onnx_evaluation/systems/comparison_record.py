@@ -314,7 +314,7 @@ class ComparisonRecord:
     @property
     def _significant(self) -> str:
         """What `*` means, in a sentence."""
-        meaning = f"p < {SIGNIFICANT}: {self.test_settings}, two-sided"
+        meaning = f"p < {SIGNIFICANT}{self.runs_clause}: {self.test_settings}, two-sided"
         num_tests = self.metrics[0].num_tests
         if num_tests > 1:
             meaning += f", after Holm's correction for {num_tests} comparisons"
@@ -323,6 +323,13 @@ class ComparisonRecord:
         if len(self.metrics) > 1:
             meaning += f"; p is not corrected for the {len(self.metrics)} metrics"
         return f"{meaning}; {self.material}."
+
+    @property
+    def runs_clause(self) -> str:
+        """What a significant p has to come with, where systems have runs."""
+        if not any(metric.num_runs for metric in self.metrics):
+            return ""
+        return " in these runs, with 0 outside the 95 % interval trained again"
 
     @property
     def material(self) -> str:
@@ -363,33 +370,12 @@ class ComparisonRecord:
         software = f"All figures were computed with bertscore-onnx {__version__} ({signatures})."
         if not rivals:
             return f"We scored {baseline} by {metrics}. {self.legend} {notes}{software}"
+        legend = self.legend_of("Differences are significant if")
+        intervals = "95 % intervals hold the differences that the test does not reject."
         return (
             f"We compared {listed(rivals)} with {baseline} by {metrics} on {self.material}. "
-            f"{self._tests_in_words()} {notes}{software}"
+            f"{legend} {intervals} {notes}{software}"
         )
-
-    def _tests_in_words(self) -> str:
-        """Tell how differences were tested, and what was corrected."""
-        num_tests = self.metrics[0].num_tests
-        num_groups = max(map(_num_tested_groups, self.metrics))
-        tests = f"Differences were tested with a two-sided {self.test_settings}"
-        if num_tests > 1:
-            tests += f", with Holm's correction for {num_tests} tests"
-            if len(self.metrics) > 1:
-                tests += " under each metric"
-
-        # A correction is about p alone: intervals are as if there were a single test.
-        intervals = "95 % intervals of differences hold those that swaps do not reject"
-        corpus = [metric.title for metric in self.metrics if metric.is_of_corpus]
-        if corpus:
-            intervals += f", by {listed(corpus)} those in the segments that each takes"
-        if num_tests > 1 or num_groups:
-            intervals += ", each by itself, without a correction"
-        sentences = f"{tests}; {intervals}."
-        if num_groups:
-            groups = plural(num_groups, "group")
-            sentences += f" Tests within {groups} of segments were corrected together."
-        return sentences
 
     @property
     def bibtex(self) -> str:
@@ -401,11 +387,6 @@ class ComparisonRecord:
             entries.append(_SACREBLEU)
         entries.append(_SOFTWARE)
         return "\n\n".join(entries)
-
-
-def _num_tested_groups(metric: MetricResult) -> int:
-    """Return the number of groups that are large enough for a test."""
-    return sum(group.systems[-1].p is not None for group in metric.groups)
 
 
 # What a paper cites.

@@ -200,6 +200,7 @@ class SegmentMeans:
         sizes = (len(groups) / len(counts) / counts)[groups]
         return self._changed(
             segment_scores=self.segment_scores * sizes,
+            runs=tuple(system * sizes for system in self.runs),
             sizes=sizes,
             _rounding=self._rounding * sizes,
         )

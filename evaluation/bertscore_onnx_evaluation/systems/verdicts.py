@@ -89,10 +89,10 @@ class SystemResult:
     not_worse: bool | None = None
     """Whether it is worse than the baseline by less than the margin.
 
-    It is so if `largest_loss` is below the margin. None without a margin, as are the next
-    fields."""
+    It is so if `largest_loss` is below the margin, and with several runs of both systems the end of
+    the interval over other runs too. None without a margin, as are the next fields."""
     equivalent: bool | None = None
-    """Whether the two differ by less than the margin: `largest_gain` is below it too."""
+    """Whether the two differ by less than the margin: `largest_gain`, and the other end, too."""
     largest_loss: float | None = None
     """The largest true loss against the baseline that is not excluded.
 
@@ -124,6 +124,9 @@ class PairResult:
     """The standard error of the difference."""
     test: TestName | None
     """The test that p is of; None where no unit differs, and p is 1."""
+    runs_low: float | None = None
+    """The low end of the 95 % interval over other runs too; None as for `SystemResult`."""
+    runs_high: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,8 +355,6 @@ class Verdict(NamedTuple):
     relation: str
     """The sentence after the system's name; it contains the baseline's name."""
     remarks: str
-    segments: str
-    """On how many segments the system is better."""
 
     @property
     def sentence(self) -> str:
@@ -365,28 +366,80 @@ def verdict(metric: MetricResult, system: SystemResult, baseline: str) -> Verdic
     """Put the comparison of a system with the baseline into words.
 
     Everything shows these; None for the baseline. Of several tests, p after Holm's correction
-    decides.
+    decides; with runs, it is better or worse only if it is so in these runs and trained again.
     """
     judged = outcome(metric, system)
     if judged is None or system.delta is None or system.p is None or system.p_holm is None:
         return None
-    segments = "Tied on every segment."
-    if system.won or system.lost:
-        won = plural(system.won or 0, "segment")
-        lost = count(system.lost or 0)
-        segments = f"Better on {won}, worse on {lost}, tied on {count(system.tied)}."
     remark = remarks(metric, system, baseline)
     if system.delta == 0:
-        return Verdict("same", f"has the same score as {baseline}.", remark, segments)
+        return Verdict("same", f"has the same score as {baseline}.", remark)
     evidence = f"p {equals(system.p)}"
     if metric.is_corrected:
         evidence += f" ({p_value(system.p_holm)} with Holm's correction)"
     ends = interval(metric, system.delta_low, system.delta_high)
     if ends:
         evidence = f"95 % interval {ends}, {evidence}"
-    relation = "does not differ significantly from" if judged == "unclear" else f"is {judged} than"
-    sentence = f"{relation} {baseline}: {signed(system.delta, metric)}, {evidence}."
-    return Verdict(judged, sentence, remark, segments)
+    relation = f"is {judged} than"
+    if judged == "unclear":
+        is_clear = is_significant(outcome_in_runs(metric, system))
+        relation = (
+            "differs significantly from" if is_clear else "does not differ significantly from"
+        )
+    runs = _runs_words(metric, system, is_reversed=False)
+    sentence = f"{relation} {baseline}{runs.clause}: {signed(system.delta, metric)}, {evidence}"
+    return Verdict(judged, f"{sentence}{runs.again.format(runs.ends)}.", remark)
+
+
+class _RunsWords(NamedTuple):
+    """What a result is about, where systems have runs; empty texts where they have none."""
+
+    clause: str = ""
+    """After the name of the other system, such as ` in these runs`."""
+    again: str = ""
+    """After the numbers of these runs, with {} for the interval over other runs."""
+    ends: str = ""
+    """The interval over other runs; empty if it is not known."""
+
+
+def _runs_words(
+    metric: MetricResult, result: SystemResult | PairResult, *, is_reversed: bool
+) -> _RunsWords:
+    """Tell these runs from those of systems that are trained again."""
+    clause = in_runs(metric)
+    if not clause:
+        return _RunsWords()
+    low = result.runs_low
+    high = result.runs_high
+    if low is None or high is None:
+        reason = "one run" if 1 in metric.num_runs else "no interval"
+        if metric.is_of_corpus:
+            reason = f"runs are one corpus for {metric.title}"
+        return _RunsWords(clause, f"; trained again is not known ({reason})")
+    ends = interval(metric, low, high)
+    if is_reversed:
+        ends = interval(metric, -high, -low)
+    if not is_significant(outcome_in_runs(metric, result)):
+        if is_apart(result):
+            return _RunsWords(clause, "; trained again {}, not corrected", ends)
+        return _RunsWords(f",{clause} or trained again", "; trained again {}", ends)
+    if is_apart(result):
+        return _RunsWords(f"{clause}, and trained again", "; trained again {}", ends)
+    return _RunsWords(clause, "; trained again not told apart ({})", ends)
+
+
+def in_runs(metric: MetricResult) -> str:
+    """Return the words that limit a result to these runs; empty without runs."""
+    if not metric.num_runs:
+        return ""
+    return " in this run" if metric.num_runs == [1] else " in these runs"
+
+
+def is_apart(result: SystemResult | PairResult) -> bool:
+    """Return whether the interval over other runs excludes 0; false where there is none."""
+    if result.runs_low is None or result.runs_high is None:
+        return False
+    return result.runs_low > 0 or result.runs_high < 0
 
 
 def remarks(metric: MetricResult, system: SystemResult, baseline: str) -> str:
@@ -413,14 +466,26 @@ def _few_units_warning(metric: MetricResult, system: SystemResult) -> str:
     return f"Only {count(differing)} of {units} {verb}, too few to rely on the interval."
 
 
-def outcome(metric: MetricResult, system: SystemResult) -> Outcome | None:
-    """Judge a system against the baseline; None for the baseline.
+def outcome(metric: MetricResult, result: SystemResult | PairResult) -> Outcome | None:
+    """Judge a system against the baseline, or another; None for the baseline.
 
     Everything that is shown goes by this.
     """
-    if system.delta is None or system.p_holm is None:
+    judged = outcome_in_runs(metric, result)
+    if metric.num_runs and is_significant(judged) and not is_apart(result):
+        return "unclear"
+    return judged
+
+
+def outcome_in_runs(metric: MetricResult, result: SystemResult | PairResult) -> Outcome | None:
+    """Judge a system by p alone, which is about these runs; a single segment is unclear."""
+    if result.delta is None or result.p_holm is None:
         return None
-    return verdict_of(metric, system.delta, system.p_holm)
+    if result.delta == 0:
+        return "same"
+    if result.p_holm >= SIGNIFICANT or metric.segment_scores.shape[1] == 1:
+        return "unclear"
+    return "better" if (result.delta < 0) == metric.lower_is_better else "worse"
 
 
 def is_significant(judged: Outcome | None) -> bool:
@@ -452,19 +517,23 @@ def pair_outcomes(metric: MetricResult) -> Mapping[tuple[int, int], Outcome]:
     The keys are the positions of the two systems.
     """
     outcomes: dict[tuple[int, int], Outcome] = {}
-
-    def add(first: int, second: int, delta: float, p: float) -> None:
-        outcomes[first, second] = verdict_of(metric, delta, p)
-        outcomes[second, first] = verdict_of(metric, -delta, p)
-
-    rows = {system.name: row for row, system in enumerate(metric.systems)}
-    for pair in metric.pairs:
-        add(rows[pair.system], rows[pair.baseline], pair.delta, pair.p_holm)
-    if not metric.pairs:
-        for row, system in enumerate(metric.systems):
-            if system.delta is not None and system.p_holm is not None:
-                add(row, 0, system.delta, system.p_holm)
+    for (first, second), result in _tested_pairs(metric).items():
+        judged = outcome(metric, result)
+        if judged is not None:
+            outcomes[first, second] = judged
+            outcomes[second, first] = _REVERSED.get(judged, judged)
     return outcomes
+
+
+_REVERSED: dict[Outcome, Outcome] = {"better": "worse", "worse": "better"}
+
+
+def _tested_pairs(metric: MetricResult) -> dict[tuple[int, int], SystemResult | PairResult]:
+    """Return the results of tests by the positions of the system and of its baseline."""
+    rows = {system.name: row for row, system in enumerate(metric.systems)}
+    if metric.pairs:
+        return {(rows[pair.system], rows[pair.baseline]): pair for pair in metric.pairs}
+    return {(row, 0): system for row, system in enumerate(metric.systems) if row}
 
 
 def with_ranks(metric: MetricResult) -> MetricResult:
@@ -524,35 +593,38 @@ def headline(metric: MetricResult) -> str:
     # The best systems share a sentence if the tests say the same of all.
     relations = {}
     for row in best:
-        of_rivals = {systems[rival].name: outcomes.get((row, rival)) for rival in rivals}
-        relations[systems[row].name] = _relations(of_rivals)
+        relations[systems[row].name] = _relations(metric, row, rivals)
     if len(set(relations.values())) == 1:
         return f"{subject}: {relations[names[0]]}."
     sentences = [f"{name} is {relation}." for name, relation in relations.items()]
     return f"{subject}. {' '.join(sentences)}"
 
 
-def _relations(outcomes: Mapping[str, Outcome | None]) -> str:
-    """Say what a system is against rivals, given its outcomes."""
-    by_relation: dict[str, list[str]] = {
-        "significantly better than": [],
-        "not significantly better than": [],
-        "not tested against": [],
-    }
-    for name, judged in outcomes.items():
-        relation = "not significantly better than"
-        if judged is None:
-            relation = "not tested against"
-        elif judged == "better":
-            relation = "significantly better than"
-        by_relation[relation].append(name)
+def _relations(metric: MetricResult, row: int, rivals: Sequence[int]) -> str:
+    """Say what the tests show of a system against worse ones."""
+    tested = _tested_pairs(metric)
+    groups: dict[tuple[int, str], list[tuple[str, str]]] = {}
+    for rival in rivals:
+        result = tested.get((row, rival)) or tested.get((rival, row))
+        start = 2
+        runs = _RunsWords()
+        if result is not None:
+            start = 0 if is_significant(outcome_in_runs(metric, result)) else 1
+            runs = _runs_words(metric, result, is_reversed=(rival, row) in tested)
+        end = runs.clause + (" ({})" if runs.clause.endswith("trained again") else runs.again)
+        groups.setdefault((start, end), []).append((metric.systems[rival].name, runs.ends))
+
     relations = []
-    for relation, names in by_relation.items():
-        if len(names) == len(outcomes) > 3:
-            relations.append(f"{relation} all others")
-        elif names:
-            relations.append(f"{relation} {listed(names)}")
+    for (start, end), members in sorted(groups.items()):
+        names = listed([name for name, _ in members])
+        if len(members) == len(rivals) > 3:
+            names = "all others"
+        ends = ", ".join(ends for _, ends in members)
+        relations.append(f"{_STARTS[start]} {names}{end.format(ends)}")
     return "; ".join(relations)
+
+
+_STARTS = ("significantly better than", "not significantly better than", "not tested against")
 
 
 def within_margin(
@@ -569,33 +641,62 @@ def within_margin(
     gain = system.largest_gain
     if metric.margin is None or loss is None or gain is None:
         return ""
-    digits = _digits_apart(metric.digits, [abs(loss), abs(gain)], [metric.margin, 0])
+    again = losses_again(system, lower_is_better=metric.lower_is_better)
+    shown = [abs(value) for value in (loss, gain, *(again or ()))]
+    digits = _digits_apart(metric.digits, shown, [metric.margin, 0])
 
     # The margin is written whole, with all decimals that were given.
     decimals = fixed(metric.margin, MAX_DIGITS).rstrip("0").partition(".")[2]
     margin = fixed(metric.margin, max(digits, len(decimals)))
     worse = fixed(abs(loss), digits)
     better = fixed(abs(gain), digits)
-    if system.equivalent:
+    is_equivalent = max(loss, gain) < metric.margin
+    where = in_runs(metric)
+    end = ""
+    if again is not None:
+        largest = again[0]
+        side = f"up to {fixed(largest, digits)} worse"
+        if is_equivalent:
+            largest = max(again)
+            side = interval(metric, system.runs_low, system.runs_high)
+        elif largest < 0:
+            side = f"at least {fixed(-largest, digits)} better"
+        end = f"; trained again {side} (95 %)"
+        if largest >= metric.margin:
+            end += f", not less than {margin}"
+    elif where:
+        end = _runs_words(metric, system, is_reversed=False).again
+    if is_equivalent:
         sides = f"at most {worse} worse and at most {better} better"
         if loss < 0:
             sides = f"at least {worse} and at most {better} better"
         elif gain < 0:
             sides = f"at least {better} and at most {worse} worse"
         level = _level(metric, group, is_of_two=True)
-        return f"Equivalent to {baseline} within {margin}: {sides} ({level})."
+        return f"Equivalent to {baseline}{where} within {margin}: {sides} ({level}){end}."
     level = _level(metric, group)
-    if system.not_worse and loss < 0:
-        return f"At least {worse} better than {baseline} ({level})."
-    if system.not_worse:
-        return f"At most {worse} worse than {baseline}, less than {margin} ({level})."
+    if loss < 0:
+        return f"At least {worse} better than {baseline}{where} ({level}){end}."
+    if loss < metric.margin:
+        return f"At most {worse} worse than {baseline}{where}, less than {margin} ({level}){end}."
     if -gain > metric.margin:
-        return f"At least {better} worse than {baseline}, more than {margin} ({level})."
+        return f"At least {better} worse than {baseline}{where}, more than {margin} ({level})."
     num_units, unit = metric.units
     if group is not None:
         num_units = group.num_units
     rare = f"failures may be too rare to show in {plural(num_units, unit)}"
-    return f"Up to {worse} worse than {baseline} is not excluded: {rare} ({level})."
+    return f"Up to {worse} worse than {baseline}{where} is not excluded: {rare} ({level})."
+
+
+def losses_again(
+    result: SystemResult | PairResult, *, lower_is_better: bool
+) -> tuple[float, float] | None:
+    """Return the largest loss and gain by the interval over other runs; None without it."""
+    if result.runs_low is None or result.runs_high is None:
+        return None
+    if lower_is_better:
+        return result.runs_high, -result.runs_low
+    return -result.runs_low, result.runs_high
 
 
 def _level(metric: MetricResult, group: GroupResult | None, *, is_of_two: bool = False) -> str:
@@ -617,18 +718,6 @@ def _level(metric: MetricResult, group: GroupResult | None, *, is_of_two: bool =
     return f"{level}, {method}, {assumption}"
 
 
-def verdict_of(metric: MetricResult, delta: float, p: float) -> Outcome:
-    """Judge a system whose score is higher than another's by `delta`.
-
-    One segment alone is always unclear.
-    """
-    if delta == 0:
-        return "same"
-    if p >= SIGNIFICANT or metric.segment_scores.shape[1] == 1:
-        return "unclear"
-    return "better" if (delta < 0) == metric.lower_is_better else "worse"
-
-
 def runs(metric: MetricResult) -> str:
     """Return what results of runs are about; empty without runs."""
     if not metric.num_runs:
@@ -639,7 +728,7 @@ def runs(metric: MetricResult) -> str:
     if missing:
         verb = "is" if missing == 1 else "are"
         scores += f", and of fewer where {plural(missing, 'score')} {verb} missing"
-    results = "Results are about these runs"
+    results = "p and intervals are about these runs"
     single = [system.name for system in metric.systems if system.runs == 1]
     if single:
         results += f", and for {listed(single)} about this run"

@@ -209,7 +209,10 @@ def check_margins(found, record, margin):
         group["name"]: {one["name"]: one for one in group["systems"]}
         for group in record.get("groups", {}).get(metric.name, [])
     }
-    sentences = [match.groups() for note in record["notes"] if (match := MARGIN.fullmatch(note))]
+    # What is said of other runs is drawn in test_runs.py.
+    notes = [note.replace(" in these runs", "") for note in record["notes"]]
+    notes = [re.sub(r"\); trained again .*$", ").", note) for note in notes]
+    sentences = [match.groups() for note in notes if (match := MARGIN.fullmatch(note))]
     for label, group, name, words, kind, level in sentences:
         assert len(f"{label}{words} ({level}).") <= (250 if group else 170)
         values = (parts[group] if group else whole)[name]
@@ -234,12 +237,13 @@ def check_margins(found, record, margin):
         }[kind]
         shown = [numbers[0], *sorted(numbers[1:])] if is_of_two else numbers
         assert shown == pytest.approx(expected, abs=0.006, rel=1e-3)
-        assert values["equivalent"] == is_of_two
-        assert values["not_worse"] == (is_of_two or kind == "At most" or loss < 0)
+        again = max(abs(values["runs_low"] or 0), abs(values["runs_high"] or 0)) >= margin
+        assert again or values["equivalent"] == is_of_two
+        assert again or values["not_worse"] == (is_of_two or kind == "At most" or loss < 0)
         if is_of_two:
             assert max(numbers[1:]) < numbers[0]
         elif len(numbers) == 2:
-            assert (numbers[0] < numbers[1]) == values["not_worse"]
+            assert again or (numbers[0] < numbers[1]) == values["not_worse"]
     return len(sentences)
 
 
@@ -329,7 +333,7 @@ def test_the_methods_name_test_unit_correction_and_seed():
     found = compare(scores={"COMET": systems}, documents=["x", "y"] * 20, seed=7)
     for words in (
         "We compared a and b with base by COMET on 40 segments of 2 documents.",
-        "a two-sided paired permutation test by 2 documents, all swaps, with Holm's correction",
+        "if p < 0.05: paired permutation test by 2 documents, all swaps, two-sided, after Holm's",
         f"bertscore-onnx {__version__} (COMET: COMET|scores:given|test:permutation|documents:2|",
     ):
         assert words in found.methods

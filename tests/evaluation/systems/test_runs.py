@@ -2,6 +2,8 @@
 beside.
 """
 
+import re
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -83,14 +85,71 @@ def test_trained_again_the_interval_grows_in_squares(scores, documents):
     )
 
 
+def drawn_runs(seed):
+    rng = np.random.default_rng(seed)
+    shift = rng.choice([0, 0.15, 0.4]) * np.array([[[0]], [[1]]])
+    effects = rng.choice([0, 0.05, 0.3]) * rng.normal(size=(2, 4, 1))
+    base, new = draw(rng, 0.5, 60, runs=4) / 3 + shift + effects
+    return {"old": base[: rng.integers(2, 4)], "new": new}
+
+
+END = r"[+-]?\d+\.\d+ to [+-]?\d+\.\d+"
+HEADLINES = {
+    (True, True): rf"significantly better than \w+ in these runs, and trained again \({END}\)\.",
+    (True, False): rf"significantly better than \w+ in these runs; trained again not told apart "
+    rf"\({END}\)\.",
+    (False, False): rf"not significantly better than \w+, in these runs or trained again "
+    rf"\({END}\)\.",
+}
+
+
+def test_a_star_needs_these_runs_and_those_trained_again():
+    seen = set()
+    for seed in range(40):
+        lower = ["score"] * (seed % 2)
+        found = compare(scores=drawn_runs(seed), num_resamples=199, lower_is_better=lower)
+        system = found.metrics[0].systems[1]
+        state = (system.p < 0.05, system.runs_low > 0 or system.runs_high < 0)
+        headline = " ".join(found.table().split("\n\n")[0].split())
+        assert re.fullmatch(rf"\w+ scores best: {HEADLINES[state]}", headline)
+        assert ("*" in found.table("latex").split("tabular")[1]) == all(state)
+        values = found.to_dict()["systems"][1]["metrics"]["score"]
+        assert values["significant"] == all(state)
+        seen.add(state)
+    assert seen == set(HEADLINES)
+
+
+def test_a_margin_holds_in_these_runs_and_trained_again():
+    seen = set()
+    for seed in range(40):
+        sign = -1 if seed % 2 else 1
+        scores = {name: sign * runs for name, runs in drawn_runs(seed).items()}
+        direction = {"lower_is_better" if seed % 2 else "higher_is_better": ["score"]}
+        found = compare(
+            scores=scores, margin=0.5, score_range=(-3, 3), num_resamples=199, **direction
+        )
+        system = found.metrics[0].systems[1]
+        again = system.runs_high if seed % 2 else -system.runs_low
+        assert system.not_worse == (max(system.largest_loss, again) < 0.5)
+        assert bool(found.regressions) != system.not_worse
+        [note] = [note for note in found.notes if note.startswith("new: ")]
+        if system.largest_loss < 0.5 <= again:
+            assert note.endswith("worse (95 %), not less than 0.5000.") or "Equivalent" in note
+        seen.add((system.largest_loss < 0.5, again < 0.5))
+    assert len(seen) >= 3
+
+
 def test_systems_may_have_other_numbers_of_runs(scores):
     found = compare(scores={"base": scores[0, :1], "other": scores[1]})
     assert [system.runs for system in found.metrics[0].systems] == [1, NUM_RUNS]
     assert found.metrics[0].systems[1].runs_low is None
-    assert "Results are about these runs, and for base about this run." in " ".join(
+    assert "p and intervals are about these runs, and for base about this run." in " ".join(
         found.table().split()
     )
     assert "|runs:1/5|" in found.metrics[0].signature
+    assert " in these runs; trained again is not known (one run)." in " ".join(
+        found.table().split()
+    )
 
 
 def test_texts_in_runs_are_scored_each(scorer):
