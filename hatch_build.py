@@ -1,16 +1,32 @@
-"""Metadata that depend on the address of the repository: its URLs, and the links of the README to
-its files.
+"""Metadata of a build: the address of the repository, and what a wheel consists of.
 
-They exist when a GitHub workflow builds the packages, which sets the name of the repository;
-elsewhere a build names no addresses, and leaves the README as it is.
+The URLs, and the links of the README to files, depend on the address. They exist when a GitHub
+workflow builds the packages, which sets the name of the repository; elsewhere a build names no
+addresses, and leaves the README as it is. The wheel gets a list of its components (PEP 770).
 """
 
+import json
 import os
 import re
 from pathlib import Path
 from typing import Any
 
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
+from packaging.requirements import Requirement
+
+SBOM = "bertscore-onnx.cdx.json"
+MIT = [{"license": {"id": "MIT"}}]
+BERT_SCORE = {
+    "type": "library",
+    "bom-ref": "pkg:pypi/bert-score@0.3.13",
+    "name": "bert-score",
+    "version": "0.3.13",
+    "purl": "pkg:pypi/bert-score@0.3.13",
+    "description": "The default layers and the baselines in bertscore_onnx_models",
+    "licenses": MIT,
+}
+"""What the wheel has of another package."""
 
 
 class RepositoryMetadata(MetadataHookInterface):
@@ -41,3 +57,37 @@ def with_absolute_links(readme: str, address: str) -> str:
     relative = r"(?!https?:|#)([^)\s]+)"
     pictures = re.sub(rf"(!\[[^]]*\]\(){relative}\)", rf"\1{address}/raw/main/\2)", readme)
     return re.sub(rf"(\]\(){relative}\)", rf"\1{address}/blob/main/\2)", pictures)
+
+
+class ComponentsOfWheel(BuildHookInterface):
+    """Writes the components of the wheel as CycloneDX."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Add the file."""
+        metadata = self.metadata
+        path = Path(self.root, "build", SBOM)
+        path.parent.mkdir(exist_ok=True)
+        components = components_of(metadata.version, metadata.core.dependencies)
+        path.write_text(json.dumps(components, indent=2) + "\n", encoding="utf-8")
+        build_data["sbom_files"].append(str(path))
+
+
+def components_of(version: str, requirements: list[str]) -> dict[str, Any]:
+    """Return the components of the wheel of a version, with the packages that it requires."""
+    purl = f"pkg:pypi/bertscore-onnx@{version}"
+    wheel = {"type": "library", "bom-ref": purl, "name": "bertscore-onnx", "version": version}
+    required = []
+    for requirement in map(Requirement, requirements):
+        name = f"pkg:pypi/{requirement.name}"
+        range_of_versions = {"name": "python:requirement", "value": str(requirement)}
+        component = {"type": "library", "bom-ref": name, "name": requirement.name, "purl": name}
+        required.append({**component, "scope": "required", "properties": [range_of_versions]})
+    return {
+        "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "version": 1,
+        "metadata": {"component": {**wheel, "purl": purl, "licenses": MIT}},
+        "components": [BERT_SCORE, *required],
+        "dependencies": [{"ref": purl, "dependsOn": [one["bom-ref"] for one in required]}],
+    }

@@ -25,6 +25,7 @@ from packaging.requirements import Requirement
 from readme_renderer import markdown
 
 ROOT = Path(__file__).parents[1]
+SBOM = "bertscore-onnx.cdx.json"
 PACKAGES = {
     "bertscore_onnx",
     "bertscore_onnx_evaluation",
@@ -116,9 +117,12 @@ def _sources(source: Path) -> dict[str, bytes]:
 
 def _wheel_faults(files: dict[str, bytes], info: str) -> Iterator[str]:
     """Yield files that are missing, and those that do not belong into a wheel."""
-    # ours; that of bert-score's tables
-    notices = [f"{info}/licenses/LICENSE", "bertscore_onnx_models/SOURCES.md"]
-    for name in [*notices, *(f"{package}/py.typed" for package in sorted(PACKAGES))]:
+    # ours; that of bert-score's tables; the components (PEP 770)
+    notices = ["licenses/LICENSE", "licenses/LICENSES/bert-score.txt", f"sboms/{SBOM}"]
+    for name in [
+        *(f"{info}/{notice}" for notice in notices),
+        *(f"{package}/py.typed" for package in sorted(PACKAGES)),
+    ]:
         if name not in files:
             yield f"{name} is missing"
     for name in files:

@@ -21,6 +21,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from bertscore_onnx import __version__
 from tests.support.fake_hub import free_port
 
 ROOT = Path(__file__).parents[2]
@@ -245,7 +246,10 @@ def test_its_steps_install_a_server_that_is_healthy(packages, minilm_bundle, tmp
     ]
     context, root = tmp_path / "context", tmp_path / "root"
     (context / "dist").mkdir(parents=True)
-    shutil.copy(next(packages.glob("*.whl")), context / "dist")
+    wheel = next(packages.glob("*.whl"))
+    shutil.copy(wheel, context / "dist")
+    older = wheel.name.replace(__version__, "0.0.1")  # of an earlier build
+    shutil.copy(wheel, context / "dist" / older)
     shutil.copy(ROOT / "constraints.txt", context)
     shutil.copytree(minilm_bundle, context / "bundle")
     subprocess.run([sys.executable, "-m", "venv", root / "python"], check=True)

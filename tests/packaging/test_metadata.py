@@ -7,12 +7,16 @@ import re
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from email.message import Message
 from pathlib import Path
 
 import pytest
 import yaml
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+from packaging.requirements import Requirement
 
 from bertscore_onnx import __version__
 from tests.packaging.conftest import REPOSITORY, ROOT
@@ -28,6 +32,7 @@ SCHEMAS = {
 RIGHTS = {
     ("codeql.yml", "analyze"): {"contents": "read", "security-events": "write"},
     ("release.yml", "attest"): {"attestations": "write", "id-token": "write"},
+    ("release.yml", "image"): {"contents": "read", "packages": "write"},
     ("release.yml", "publish"): {"id-token": "write"},
     ("release.yml", "publish-sbom"): {"contents": "write"},
     ("scorecard.yml", "analyze"): {
@@ -173,6 +178,48 @@ def test_checkouts_keep_no_credentials(file):
     assert [
         step for step in checkouts if step.get("with", {}).get("persist-credentials") is not False
     ] == []
+
+
+def test_an_image_is_labelled_and_published_only_where_that_is_wanted():
+    text = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
+    assert yaml.safe_load(text)["jobs"]["image"]["if"] == "vars.PUBLISH_IMAGE == 'true'"
+    labels = re.findall(r"--label org\.opencontainers\.image\.(\w+)=", text)
+    assert labels == ["title", "version", "revision", "source", "licenses"]
+
+
+def test_the_recipe_of_conda_forge_is_that_of_the_project():
+    recipe = yaml.safe_load((ROOT / "packaging" / "recipe.yaml").read_text(encoding="utf-8"))
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    project = tomllib.loads(text)["project"]
+    needed = project["dependencies"] + project["optional-dependencies"]["cpu"]
+    build = recipe["build"]
+    assert (recipe["schema_version"], build["noarch"]) == (1, "python")
+    assert recipe["context"] == {
+        "version": __version__,
+        "python_min": project["requires-python"].removeprefix(">="),
+    }
+    python, *run = recipe["requirements"]["run"]
+    assert python == "python >=${{ python_min }}"
+    assert {*map(str, map(Requirement, run))} == {*map(str, map(Requirement, needed))}
+    system = tomllib.loads(text)["build-system"]["requires"]
+    assert {*recipe["requirements"]["host"][2:]} == {one.replace(">=", " >=") for one in system}
+    [command] = build["python"]["entry_points"]
+    assert command.split(" = ") == [*project["scripts"].popitem()]
+    about = recipe["about"]
+    assert (about["summary"], about["license"]) == (project["description"], project["license"])
+    assert about["license_file"] == ["LICENSE", "LICENSES/bert-score.txt"]
+
+
+def test_the_components_of_the_wheel_are_its_requirements(wheel, metadata):
+    archive = zipfile.ZipFile(wheel)
+    [name] = [name for name in archive.namelist() if "/sboms/" in name]
+    content = archive.read(name).decode()
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(content) is None
+    components = json.loads(content)["components"]
+    named = {one["properties"][0]["value"] for one in components if "properties" in one}
+    lines = [line for line in metadata.get_all("Requires-Dist", []) if "extra" not in line]
+    assert named == {*lines}
+    assert components[0]["name"] == "bert-score"
 
 
 def test_releases_are_published_without_a_stored_secret():

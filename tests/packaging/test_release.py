@@ -4,7 +4,7 @@ import zipfile
 from collections.abc import Callable
 
 import pytest
-from check_release import PACKAGES, faults
+from check_release import PACKAGES, SBOM, faults
 
 from bertscore_onnx import __version__
 
@@ -79,9 +79,10 @@ def test_the_packages_have_no_fault(wheel, packages):
 WHEEL_CHANGES = {
     "no licence": (remove(f"{INFO}/licenses/LICENSE"), "licenses/LICENSE is missing"),
     "no notice of the tables": (
-        remove("bertscore_onnx_models/SOURCES.md"),
-        "SOURCES.md is missing",
+        remove(f"{INFO}/licenses/LICENSES/bert-score.txt"),
+        "bert-score.txt is missing",
     ),
+    "no components": (remove(f"{INFO}/sboms/{SBOM}"), f"{SBOM} is missing"),
     "no metadata": (remove(METADATA), "METADATA is missing"),
     "no command": (remove(f"{INFO}/entry_points.txt"), "the command bertscore-onnx is missing"),
     "a folder of tests": (add("tests/conftest.py"), "tests/conftest.py does not belong here"),
