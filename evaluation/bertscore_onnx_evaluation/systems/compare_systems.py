@@ -516,14 +516,14 @@ def _test(inputs: _Inputs, scored: _Metrics, plan: _Plan) -> list[MetricResult]:
 
 def _signature(inputs: _Inputs, plan: _Plan, result: MetricResult) -> MetricResult:
     """Return a result whose signature has the tests, too."""
-    settings = [result.signature, result.test_signature]
+    signature = f"{result.signature}{result.test_signature}"
     if inputs.documents is not None:
-        settings.append(f"documents:{int(inputs.documents.max()) + 1}")
+        signature += f"|documents:{int(inputs.documents.max()) + 1}"
     if not result.is_exact:
-        settings.append(f"resamples:{plan.num_swaps}|seed:{plan.seed}")
+        signature += f"|resamples:{plan.num_swaps}|seed:{plan.seed}"
     if inputs.joined.dropped:
-        settings.append(f"dropped:{len(inputs.joined.dropped)}")
-    return replace(result, signature="|".join(settings))
+        signature += f"|dropped:{len(inputs.joined.dropped)}"
+    return replace(result, signature=signature)
 
 
 def _score_range(

@@ -19,6 +19,7 @@ from bertscore_onnx.tables.table import (
 )
 from bertscore_onnx_evaluation.results import Result
 from bertscore_onnx_evaluation.systems.comparison_record import ComparisonRecord, Example
+from bertscore_onnx_evaluation.systems.paired_tests import SIGNIFICANT
 from bertscore_onnx_evaluation.systems.verdicts import (
     GroupResult,
     MetricResult,
@@ -276,7 +277,15 @@ class Comparison(ComparisonRecord, Result):
         notes = " ".join([*self.notes, *self.warnings])
         dropped = {"dropped": len(self.dropped)} if self.dropped else {}
         for metric in self.metrics:
-            said = {"notes": notes, "signature": metric.signature}
+            num_units, unit = metric.units
+            said = {
+                "num_segments": self.num_segments,
+                "num_units": num_units,
+                "units": f"{unit}s",
+                "level": 1 - SIGNIFICANT,
+                "notes": notes,
+                "signature": metric.signature,
+            }
             for system in metric.systems:
                 name = {"metric": metric.name, "system": system.name}
                 yield {**name, **_values(system), **said, **dropped}
@@ -295,7 +304,7 @@ class Comparison(ComparisonRecord, Result):
                 for system in group.systems:
                     values = _of_group(system)
                     name = {"metric": metric.name, "system": values.pop("name")}
-                    yield {**name, **sizes, **values, **said}
+                    yield {**name, **sizes, **values, **said, **sizes}
 
     def _blocks(self) -> Iterator[str]:
         yield "\n".join(self._headlines)
@@ -324,7 +333,7 @@ class Comparison(ComparisonRecord, Result):
 
     def _caption(self) -> str:
         """Return what stands under the table of systems in LaTeX."""
-        titles = listed([metric.title for metric in self.metrics])
+        titles = listed([metric.title_with_model for metric in self.metrics])
         sentences = [f"{titles} of {plural(len(self.systems), 'system')}."]
         if any(metric.lower_is_better for metric in self.metrics):
             sentences.append("↓: lower is better.")

@@ -127,19 +127,17 @@ class ComparisonRecord:
     @property
     def signature(self) -> str:
         """The test and its settings, to quote beside the signatures of metrics."""
-        tests = dict.fromkeys(metric.test_signature for metric in self.metrics)
-        settings = ["bertscore-onnx", *tests]
+        signature = "bertscore-onnx"
+        signature += "".join(dict.fromkeys(metric.test_signature for metric in self.metrics))
         if self.num_documents:
-            settings.append(f"documents:{self.num_documents}")
+            signature += f"|documents:{self.num_documents}"
         if self.dropped:
-            settings.append(f"dropped:{len(self.dropped)}")
+            signature += f"|dropped:{len(self.dropped)}"
         if self.num_references != [1]:
-            settings.append(f"references:{'-'.join(map(str, self.num_references))}")
+            signature += f"|references:{'-'.join(map(str, self.num_references))}"
         if not all(metric.is_exact for metric in self.metrics):
-            settings.append(f"resamples:{self.num_resamples}")
-            settings.append(f"seed:{self.seed}")
-        settings.append(f"version:{__version__}")
-        return "|".join(settings)
+            signature += f"|resamples:{self.num_resamples}|seed:{self.seed}"
+        return f"{signature}|version:{__version__}"
 
     @property
     def test_settings(self) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.tables import table
 from bertscore_onnx.tables.table import count, listed, plural
-from bertscore_onnx_evaluation.metric_scores import SACREBLEU
+from bertscore_onnx_evaluation.metric_scores import SACREBLEU, is_bertscore
 from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS, SIGNIFICANT, TestName
 
 COMPUTED = {
@@ -26,6 +26,16 @@ COMPUTED = {
     "ter": ("TER", 2),
 }
 """The names for readers of the metrics that are computed here, and the digits after the point."""
+
+_SETTINGS = (
+    ("rescale", "no", "rescaled"),
+    ("idf", "no", "idf"),
+    ("matching", "", ""),
+    ("precision", "fp32", ""),
+    ("long_text", "truncate", "windows"),
+)
+"""Fields of the signature, their defaults, and words for other values, which stand for themselves
+where there is none."""
 
 MAX_DIGITS = 12
 """Beyond them is rounding."""
@@ -236,10 +246,10 @@ class MetricResult:
     def test_signature(self) -> str:
         """The test, or the interval of one system, as signatures have it."""
         if len(self.systems) == 1:
-            return f"interval:{'clopper-pearson' if self.is_exact else 'subsets'}"
+            return f"|interval:{'clopper-pearson' if self.is_exact else 'subsets'}"
         if self.is_exact:
-            return "test:sign"
-        return "test:permutation+sign" if "sign" in self.tests else "test:permutation"
+            return "|test:sign"
+        return "|test:permutation+sign" if "sign" in self.tests else "|test:permutation"
 
     @property
     def is_sign_test(self) -> bool:
@@ -266,9 +276,35 @@ class MetricResult:
 
     @property
     def title(self) -> str:
-        """The name for readers."""
+        """The name for readers, with those settings of BERTScore that are not the default."""
+        return self._with_settings()
+
+    @property
+    def title_with_model(self) -> str:
+        """The title, with the model of BERTScore and its layer."""
+        fields = self._signature_fields
+        if "model" not in fields:
+            return self.title
+        return self._with_settings(f"{fields['model']}, layer {fields['layer']}")
+
+    def _with_settings(self, model: str = "") -> str:
         title, _ = COMPUTED.get(self.computed_name, (self.name, 0))
-        return title
+        fields = self._signature_fields
+        settings = []
+        for key, default, name in _SETTINGS:
+            value = fields.get(key, default)
+            if value != default:
+                settings.append(name or value)
+        details = "; ".join(filter(None, [", ".join(settings), model]))
+        return f"{title} ({details})" if details else title
+
+    @property
+    def _signature_fields(self) -> dict[str, str]:
+        """The fields of the signature of BERTScore; none of another metric."""
+        if not is_bertscore(self.computed_name):
+            return {}
+        fields = [field.partition(":") for field in self.signature.split("|")]
+        return {key: value for key, _, value in fields}
 
     @property
     def ranked(self) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from bertscore_onnx_evaluation.systems.verdicts import (
     signed,
     verdict,
 )
+from tests.support.comparisons import comparison_of, metric_result
 
 
 def metric(delta, p, *, name="bertscore", segments=100, counts=(60, 30, 10)):
@@ -158,3 +159,29 @@ def test_a_margin_is_answered(loss, gain, sentence):
         "@", level
     )
     assert len(f"new: {sentence.replace('@', level)}") <= 2 * 80
+
+
+@pytest.mark.parametrize(
+    ("idf", "rescale", "precision", "more", "settings"),
+    [
+        ("no", "no", "fp32", "", ""),
+        ("no", "en", "fp32", "", "rescaled"),
+        ("3fd1", "no", "int8", "", "idf, int8"),
+        ("no", "no", "fp32", "|matching:doc-bert-score+context", "doc-bert-score+context"),
+    ],
+)
+def test_the_heading_names_settings_and_the_caption_the_model(
+    idf, rescale, precision, more, settings
+):
+    fields = f"idf:{idf}|rescale:{rescale}|long_text:truncate|precision:{precision}{more}"
+    signature = f"bertscore-onnx|model:roberta-large|layer:17|{fields}"
+    scores = np.random.default_rng(0).random((2, 30))
+    metrics = [metric_result("bertscore", ["a", "b"], scores, signature=signature)]
+    found = comparison_of(metrics, [["x"] * 30] * 2, [["x"]] * 30)
+    heading = "BERTScore F1" + f" ({settings})" * bool(settings)
+    rows, caption = found.table("latex").split(r"\caption{")
+    assert f"    {heading} & score" in rows
+    details = f"{settings}; " * bool(settings) + "roberta-large, layer 17"
+    assert caption.startswith(f"BERTScore F1 ({details}) of 2 systems.")
+    for output in (found.table(), found.to_html(), found._repr_html_(), found.methods):
+        assert heading in output
