@@ -31,9 +31,10 @@ def fields_of(
         form = "ROLE=NAME with one of the roles"
     fields: dict[str, list[str]] = {}
     for item in chain.from_iterable(map(_BETWEEN.split, specs)):
-        name, _, value = item.partition("=")
+        name, equals, value = item.partition("=")
         name = name.strip().replace("-", "_")
-        if name not in known or not value:
+        # The column of an index that pandas writes has an empty name.
+        if name not in known or not (value or (equals and name == "segment")):
             raise typer.BadParameter(
                 f"{item!r} is not of the form {form} {', '.join(known)}.{advice}", param_hint=option
             )

@@ -22,8 +22,9 @@ from bertscore_onnx.errors import (
     shortened,
 )
 from bertscore_onnx.tables.roles import (
+    ID_COLUMNS,
     USUAL_NAMES,
-    plain_name,
+    first_usual,
     several_usual_names,
     usual_columns,
 )
@@ -42,12 +43,6 @@ BEST = "best_reference"
 
 REASON = "error"
 """The column with the reason why a row has no scores, if rows may have none."""
-
-ID_COLUMNS = ("segment", "segment_id", "seg_id", "id", "line")
-"""The names of a column of ids; the first name that a table has, or that several tables share,
-counts.
-"""
-
 
 ROLES_OF_FORMS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "score": {
@@ -70,20 +65,16 @@ ROLES_OF_FORMS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "tables": ("candidate", "reference", "context", "precision", "recall", "f1", "truncated")
     },
     "compare": {
-        "candidates with a row for each system": ("system", "candidate", "segment", "run"),
-        "candidates with a column for each system": ("segment", "run"),
-        "candidates of one system": ("candidate", "segment", "run"),
-        "a table of candidates": ("candidate", "segment"),
-        "a table of references": ("reference", "segment"),
-        "a table of documents": ("document", "segment"),
-        "a table of groups": ("segment",),
-        "several rows for a segment": ("system", "run"),
-        "scores with a row for each system": ("system", "score", "metric", "segment", "run"),
-        "several scores with a row for each system": ("system", "score", "segment", "run"),
-        "scores with a column for each system": ("segment", "run"),
-        "a table of scores": ("score", "segment", "run"),
-        "series with an index": ("segment",),
-        "lines or lists": (),
+        "these inputs": (
+            "system",
+            "candidate",
+            "score",
+            "metric",
+            "reference",
+            "segment",
+            "document",
+            "run",
+        ),
     },
     "meta": {
         "an EvalSet": (),
@@ -177,12 +168,7 @@ def id_columns(
         wanted = " or ".join(map(repr, named))
         known = listed(list(map(repr, names)))
         raise InputError(f"{title}: there is no column {wanted}, only {known}.")
-    # Of two columns with one plain name, the first counts.
-    by_plain_name = {plain_name(name): name for name in reversed(names) if name not in others}
-    for usual in ID_COLUMNS:
-        if usual in by_plain_name:
-            return (by_plain_name[usual],)
-    return ()
+    return first_usual(ID_COLUMNS, [name for name in names if name not in others])
 
 
 def check_order_of_ids(ids: Iterable[tuple[str, str]], title: str, plain: str) -> None:

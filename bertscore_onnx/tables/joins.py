@@ -16,12 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.errors import Argument, InputError, shortened
-from bertscore_onnx.tables.columns import BEST, UNKNOWN, check_order_of_ids, id_columns, id_text
+from bertscore_onnx.tables.columns import (
+    BEST,
+    SCORE_NAMES,
+    UNKNOWN,
+    check_order_of_ids,
+    id_columns,
+    id_text,
+)
 from bertscore_onnx.tables.table import natural_key, plural
 from bertscore_onnx.tables.whole_table import WholeTable
 
-BY_PRODUCTS = (BEST, "truncated", UNKNOWN)
-"""Columns that stand beside scores of ours, and say nothing of a segment."""
+BY_PRODUCTS = (*SCORE_NAMES, "score", BEST, "truncated", UNKNOWN)
+"""Scores, and the columns that stand beside scores of ours, which say nothing of a segment."""
 
 NAMED_IDS = Argument("columns", {"segment": "NAME"})
 BY_POSITION = Argument("columns", {"segment": "none"})

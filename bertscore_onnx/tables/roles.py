@@ -1,7 +1,7 @@
 """The roles of columns, and the usual names by which they are known."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from bertscore_onnx.errors import Argument, InputError
 
@@ -16,9 +16,21 @@ USUAL_NAMES: Mapping[str, tuple[str, ...]] = {
         "answer",
     ),
     "reference": ("reference", "references", "target", "ground_truth"),
+    "system": ("system",),
+    "score": ("score", "f1"),
+    "metric": ("metric",),
+    "run": ("run",),
 }
 """The usual names of the column of each role; those of references may have a number: `reference2`,
 `reference_3`.
+"""
+
+ID_COLUMNS = ("segment", "segment_id", "seg_id", "id", "line")
+"""The usual names of a column of ids, of which the first that a table has counts."""
+
+DOCUMENT_COLUMNS = ("document", "document_id", "doc")
+"""The usual names of a column of documents, of which the first that a table has counts; `doc_id` is
+an item's id in some logs.
 """
 
 _NUMBER = re.compile(r"[ _.-]?([0-9]{1,9})$")
@@ -27,6 +39,12 @@ _NUMBER = re.compile(r"[ _.-]?([0-9]{1,9})$")
 def plain_name(name: object) -> str:
     """Return the name of a column without case, byte order marks, and blanks around it."""
     return str(name).replace("\ufeff", "").strip().casefold()
+
+
+def first_usual(usual: Iterable[str], names: Sequence[str]) -> tuple[str, ...]:
+    """Return the column with the first of the usual names that a table has; none if it has none."""
+    by_plain_name = {plain_name(name): name for name in reversed(names)}  # of two the first counts
+    return tuple(by_plain_name[name] for name in usual if name in by_plain_name)[:1]
 
 
 def usual_columns(role: str, names: Iterable[str], title: str, option: str | Argument) -> list[str]:

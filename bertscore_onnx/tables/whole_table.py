@@ -6,7 +6,7 @@ read as texts, names or numbers.
 
 import math
 import re
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -252,6 +252,14 @@ def _unequal_columns(
     )
 
 
+def is_frame(value: object) -> bool:
+    """Return whether a value is a table or a data frame."""
+    if isinstance(value, WholeTable):
+        return True
+    is_mapping = isinstance(value, Mapping)
+    return not is_mapping and (hasattr(value, "columns") or hasattr(value, "column_names"))
+
+
 def row_labels(values: object) -> list[Hashable] | None:
     """Return the index of the rows of a series or a data frame of pandas.
 
@@ -280,55 +288,6 @@ def _as_number(value: object) -> float | None:
     except (ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
-
-
-# Columns that may have scores.
-
-
-_COUNTER = re.compile(
-    "(?:^|[^a-z]|(?=[A-Z]))"
-    "(?i:attempt|batch|epoch|fold|id|idx|index|iter|iteration|line|no|nr|num|number|offset"
-    "|position|row|run|seed|shard|step|timestamp|trial|turn|year)[^A-Za-z]*$"
-)
-"""The end of the name of a column that counts, if it has whole numbers: `global_step`,
-`trainTrialIndex`.
-"""
-
-
-def may_be_scores(name: str, tables: Sequence[WholeTable]) -> bool:
-    """Return whether a column may have scores.
-
-    These are numbers that are no constant of each table, and do not count.
-    """
-    kinds = set().union(*(table.content(name) for table in tables))
-    if "numbers" not in kinds:
-        return False
-    # A text among numbers is an error that names the row.
-    if "texts" in kinds:
-        return True
-    columns = []
-    for table in tables:
-        numbers = table.numbers(name)
-        columns.append(numbers[~np.isnan(numbers)])
-    num_values = [len(np.unique(numbers)) for numbers in columns]
-    if max(num_values) < 2:
-        return False
-    if any((numbers % 1).any() for numbers in columns):
-        return True
-    if _COUNTER.search(name):
-        return False
-    # Numbers of rows differ in nearly all rows.
-    for num_different, numbers in zip(num_values, columns, strict=True):
-        if num_different > 0.8 * len(numbers):
-            return False
-    if num_values[0] < 3:
-        return True
-    # A counter rises, or begins again, and has the same values in all tables.
-    first = columns[0]
-    rises = (np.diff(first) >= 0) | (first[1:] == first[0])
-    if not rises.all():
-        return True
-    return any(not np.array_equal(np.sort(first), np.sort(numbers)) for numbers in columns[1:])
 
 
 # Reading a whole table.

@@ -4,46 +4,23 @@ Also what was taken from each of the tables.
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 from bertscore_onnx.errors import Argument, InputError
-from bertscore_onnx.tables.columns import (
-    CANDIDATE_COLUMNS,
-    ID_COLUMNS,
-    NO_IDS,
-    REFERENCE_COLUMNS,
-    column_names,
-    id_columns,
+from bertscore_onnx.tables.columns import NO_IDS, column_names, id_columns, roles_of_command
+from bertscore_onnx.tables.roles import (
+    DOCUMENT_COLUMNS,
+    USUAL_NAMES,
+    first_usual,
+    usual_columns,
 )
 from bertscore_onnx.tables.table import listed
 from bertscore_onnx.tables.whole_table import WholeTable
 
-DOCUMENT_COLUMNS = ("document", "document_id", "doc")
-"""The names of a column of documents that is used without being named; `doc_id` is an item's id in
-some logs.
-"""
-
-USUAL_COLUMNS: Mapping[str, tuple[str, ...]] = {
-    "system": ("system",),
-    "candidate": CANDIDATE_COLUMNS,
-    "score": ("score",),
-    "metric": ("metric",),
-    "reference": REFERENCE_COLUMNS,
-    "segment": ID_COLUMNS,
-    "document": (*DOCUMENT_COLUMNS, "doc_id"),
-    "run": ("run",),
-}
-"""The usual names of the column of each role."""
-
-PANDAS_INDEX = ("", "Unnamed: 0")
-"""The names of a first column that is the index of a data frame: as pandas writes it, and as it
-reads that again.
-"""
-
-PARQUET_INDEX = "__index_level_0__"
-"""The column with this index in Parquet."""
+ROLES = roles_of_command("compare")
+"""The roles of columns, in the order in which the output has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,63 +43,32 @@ class Roles:
         return "segment" in self.named
 
     def of(self, table: WholeTable, role: str) -> tuple[str, ...]:
-        """Return the columns of a role that a table has.
-
-        There are several only if they are named.
-        """
-        return self.among(table.names, role)
-
-    def among(self, names: Collection[str], role: str) -> tuple[str, ...]:
-        """Return which of these columns have a role."""
-        named = self.named.get(role, ())
-        if role == "segment":
-            if named and not any(name in names for name in named):
-                return ()
-            return id_columns(list(names), named)
+        """Return the columns of a role that a table has, as named or by their usual names."""
         if role in self.named:
-            return tuple(name for name in named if name in names)
-        usual = USUAL_COLUMNS.get(role, ())
-        return tuple(name for name in usual if name in names)[:1]
+            return tuple(name for name in self.named[role] if name in table.names)
+        if role == "document":
+            return first_usual(DOCUMENT_COLUMNS, table.names)
+        argument = Argument("columns", {role: "NAME"})
+        return tuple(usual_columns(role, table.names, table.title, argument))
 
     def required(self, table: WholeTable, role: str) -> tuple[str, ...]:
         """Return the columns of a role; raise InputError if a table lacks one."""
         argument = Argument("columns", {role: "NAME"})
-        if role not in self.named:
-            return (table.find(USUAL_COLUMNS[role], argument),)
-        names = self.named[role]
-        return tuple(table.find(name, argument, several_columns(name)) for name in names)
+        if role in self.named:
+            names = self.named[role]
+            return tuple(table.find(name, argument, several_columns(name)) for name in names)
+        usual = {**USUAL_NAMES, "document": DOCUMENT_COLUMNS}[role]
+        return self.of(table, role) or (table.find(usual, argument),)
 
     def ids(self, table: WholeTable) -> tuple[str, ...]:
         """Return the columns that make up the ids.
 
         There are none if a table has none, or rows are joined by position.
         """
-        without_ids: set[str] = set()
-        for role in USUAL_COLUMNS:
-            if role != "segment":
-                without_ids.update(self.named.get(role, ()))
+        of_roles = [names for role, names in self.named.items() if role != "segment"]
+        others = set(chain.from_iterable(of_roles))
         named = self.named.get("segment", ())
-        return id_columns(table.names, named, others=without_ids, title=table.title)
-
-    def without(self, table: WholeTable) -> list[str]:
-        """Return the columns of a table that have no role.
-
-        They may be systems or metrics.
-        """
-        roles = [*USUAL_COLUMNS, *self.named]
-        if not self.of(table, "system") and "candidate" not in self.named:
-            roles.remove("candidate")  # each system has a column, and one may be called output
-        excluded = {*index_of(table), *table.levels}
-        for role in roles:
-            excluded.update(self.of(table, role))
-        return [name for name in table.names if name not in excluded]
-
-
-def index_of(table: WholeTable) -> tuple[str, ...]:
-    """Return the column of a table that is a data frame's index, if any."""
-    if table.names and table.names[0] in PANDAS_INDEX:
-        return (table.names[0],)
-    return (PARQUET_INDEX,) if PARQUET_INDEX in table.names else ()
+        return id_columns(table.names, named, others=others, title=table.title)
 
 
 def several_columns(name: str) -> str:
@@ -145,8 +91,8 @@ def roles_of(
     """
     named = {}
     for role, names in (columns or {}).items():
-        if role not in USUAL_COLUMNS:
-            expected = ", ".join(USUAL_COLUMNS)
+        if role not in ROLES:
+            expected = ", ".join(ROLES)
             raise InputError(f"There is no role {role!r} of columns; expected one of {expected}.")
         title = f"columns[{role!r}]"
         may_be_several = role in ("reference", "score")

@@ -23,15 +23,18 @@ from io import BufferedIOBase
 from itertools import chain
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile, ZipFile
 
-from bertscore_onnx.errors import InputError, needs_extra, shortened
+from bertscore_onnx.errors import InputError, needs_extra, needs_package, shortened
 from bertscore_onnx.tables.columns import number_text
 from bertscore_onnx.tables.sources import MAX_HELD_BYTES, open_source
 from bertscore_onnx.tables.whole_table import WholeTable
 from bertscore_onnx_evaluation.metric_scores import METRICS
 from bertscore_onnx_evaluation.score_files import names_of_files
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 Json = dict[str, Any]
 
@@ -77,27 +80,28 @@ class HarnessLog:
     notes: Sequence[str] = ()
 
 
-def harness_scores(paths: Iterable[str | os.PathLike[str]]) -> dict[str, list[Any]]:
-    """Read logs of lm-evaluation-harness or Inspect.
+def harness_scores(paths: Iterable[str | os.PathLike[str]]) -> "DataFrame":
+    """Read logs of lm-evaluation-harness or Inspect as a long table, for `compare(scores=...)`.
 
-    The columns are for `compare(scores=...)` or a data frame. Metrics that are left out are logged
-    as warnings.
+    Metrics that are left out are logged as warnings.
 
     Args:
         paths: `samples_*.jsonl` of lm-evaluation-harness, with the results file beside it, which
             names the model; `.eval` and `.json` logs of Inspect (version 2).
 
     Returns:
-        The columns `system`, `segment`, `metric` and `score`, (rows,); also `run` if an item was
-        evaluated several times (epochs), and `document` if the logs name a cluster. A missing score
-        is NaN.
+        A data frame of pandas with the columns `system`, `segment`, `metric` and `score`; also
+        `run` if an item was evaluated several times (epochs), and `document` if the logs name a
+        cluster. A missing score is NaN.
 
     Raises:
         InputError: there is no path, a file is no such log, or of another version; logs of
             different tasks or items; or a score is no number.
-        MissingExtraError: a log is compressed with zstd, and pyarrow is not installed (before
-            Python 3.14).
+        MissingExtraError: pandas is not installed; or a log is compressed with zstd, and pyarrow is
+            not installed (before Python 3.14).
     """
+    with needs_package("pandas", "pandas is not installed. Install it: `pip install pandas`."):
+        from pandas import DataFrame
     logs = []
     for path in paths:
         log = read_log(os.fspath(path))
@@ -112,13 +116,8 @@ def harness_scores(paths: Iterable[str | os.PathLike[str]]) -> dict[str, list[An
     table, _, notes = join_logs(logs)
     for note in notes:
         logging.getLogger(__name__).warning(note)
-    columns = {}
-    for name in table.names:
-        if name == "score":
-            columns[name] = table.numbers(name).tolist()
-        else:
-            columns[name] = table.keys(name)
-    return columns
+    columns = {name: table.keys(name) for name in table.names if name != "score"}
+    return DataFrame({**columns, "score": table.numbers("score")}, columns=table.names)
 
 
 def read_log(name: str) -> HarnessLog | None:

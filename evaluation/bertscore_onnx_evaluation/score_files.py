@@ -5,7 +5,6 @@ their content, and WMT's by their names. Everything else is a table, or a log of
 """
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
@@ -27,11 +26,6 @@ WMT = ".seg.score"
 """The end of the names of files with a system and its score in each line, those of a system in
 order of segments.
 """
-
-_COMET_LINE = re.compile(
-    r"(?P<file>.+)\tSegment (?P<segment>\d+)\tscore: (?P<score>\S+)(\tvariance: \S+)?",
-)
-_COMET_MEAN = re.compile(r".+\tscore: \S+|Predictions saved in: .+")
 
 
 def names_of_files(files: Sequence[str]) -> list[str]:
@@ -78,8 +72,6 @@ def read_scores(
             _check_header(table)
         return table
     lines = _lines(name)
-    if any(map(_COMET_LINE.fullmatch, lines)):
-        return _comet_lines(name, lines, system)
     if lines[0].startswith("{"):
         return read_table(name, replace(dialect, format="jsonl"))
     return _numbers(name, lines)
@@ -106,9 +98,9 @@ def _numbers(name: str, lines: Sequence[str]) -> WholeTable:
         return table
     number, line = next(row for row in enumerate(lines, 1) if not _is_number(row[1]))
     raise InputError(
-        f"{name}, line {number}: {shortened(line)!r} is no number; expected one in each line, or a "
-        "file that COMET or WMT's tools write. If it is a table, name it .tsv, .csv or .jsonl, or "
-        "add --input-format."
+        f"{name}, line {number}: {shortened(line)!r} is no number; expected one in each line, a "
+        "file of WMT's tools, or what `comet-score --to_json FILE` writes. The name of a "
+        "table ends in .tsv, .csv or .jsonl, or add --input-format."
     )
 
 
@@ -164,24 +156,6 @@ def _of_wmt(name: str, lines: Sequence[str], named: str | None) -> WholeTable:
         counts[system] = counts.get(system, 0) + 1
         cells.append((f"line {number}", system, counts[system], score))
     return _long_table(name, None, cells, named)
-
-
-def _comet_lines(name: str, lines: Sequence[str], system: str | None) -> WholeTable:
-    """Return the scores in what `comet-score` prints.
-
-    It prints a line for each system and segment.
-    """
-    cells = []
-    for number, line in enumerate(lines, 1):
-        found = _COMET_LINE.fullmatch(line)
-        if found is not None:
-            cells.append((f"line {number}", found["file"], int(found["segment"]), found["score"]))
-        elif line.strip() and not _COMET_MEAN.fullmatch(line):
-            raise InputError(
-                f"{name}, line {number}: {shortened(line)!r} is none of the lines that comet-score "
-                f"prints. Keep these alone: `grep -P '\\tSegment ' {name} > NEW_FILE`."
-            )
-    return _long_table(name, "COMET", cells, system)
 
 
 def _comet_json(name: str, system: str | None) -> WholeTable | None:

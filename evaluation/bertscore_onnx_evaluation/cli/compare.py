@@ -89,7 +89,7 @@ def compare(
         typer.Option(
             "--systems",
             metavar="NAME...",
-            help="Columns, values or files to compare; or all.",
+            help="Columns, values or files to compare.",
         ),
     ] = None,
     baseline: Annotated[
@@ -303,7 +303,6 @@ def compare(
                 (higher if is_higher else lower).append(name)
     check_destination(html, sources, "--html")
     check_destination(figure, sources, "--figure")
-    chosen = "all" if systems == ["all"] else systems
     verbose = False if quiet else None
     num_examples = examples
     if num_examples is None:
@@ -313,7 +312,7 @@ def compare(
             candidates,
             references or None,
             scores=tables or None,
-            systems=chosen,
+            systems=systems,
             columns=named,
             lower_is_better=lower,
             higher_is_better=higher,

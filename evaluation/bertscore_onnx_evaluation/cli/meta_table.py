@@ -13,10 +13,10 @@ from bertscore_onnx.cli.terminal import echo, with_options
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.columns import (
     CANDIDATE_COLUMNS,
-    ID_COLUMNS,
     REFERENCE_COLUMNS,
     check_forms,
 )
+from bertscore_onnx.tables.roles import DOCUMENT_COLUMNS, ID_COLUMNS
 from bertscore_onnx.tables.table import natural_key
 from bertscore_onnx.tables.whole_table import WholeTable
 from bertscore_onnx_evaluation.cli.meta_options import MetaOptions
@@ -26,7 +26,6 @@ from bertscore_onnx_evaluation.cli.options import (
     filled_column,
     references_of_table,
 )
-from bertscore_onnx_evaluation.column_roles import DOCUMENT_COLUMNS
 from bertscore_onnx_evaluation.metric_scores import MetricScores
 from bertscore_onnx_evaluation.metrics.correlation import Floats, finite, mean_by_system
 from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems

@@ -38,10 +38,12 @@ from bertscore_onnx_evaluation.systems.comparison_record import Example
 from bertscore_onnx_evaluation.systems.corpus_scores import (
     CorpusScores,
     SegmentMeans,
+    Value,
     by_group,
     document_numbers,
+    is_prf,
 )
-from bertscore_onnx_evaluation.systems.input_reader import Candidates, Value, is_prf
+from bertscore_onnx_evaluation.systems.input_reader import Candidates
 from bertscore_onnx_evaluation.systems.inputs import (
     Documents,
     JoinedInputs,
@@ -113,38 +115,35 @@ def compare(
     for all systems, and all metrics share the swaps. Scores are those of sacreBLEU; the score of
     BERTScore is the mean of F over the segments.
 
-    Data frames are joined by the ids in a column `segment`, `segment_id`, `seg_id`, `id` or `line`,
-    and their segments are taken in the natural order of the ids; without such a column an index of
-    pandas that does not count 0, 1, 2, … has the ids. Other data frames are joined by position.
-    docs/tables.md says how the values of their columns have to show that, and lists have their
-    order.
+    A data frame is long, with a row for each system and segment and the columns `system` and
+    `candidate` or `score`; or wide, with a column for each of the `systems`; or of one system. Its
+    rows are joined with those of others by ids, or else by position, as their values show;
+    docs/tables.md has the rules.
 
     Several runs of a system, or of a judge, are one system whose scores of segments are the means
     of its runs: a list of texts for each run, scores (runs, segments), or a column `run` in data
-    frames with several rows for a segment. Units stay segments; where both systems have several
-    runs, an interval over other runs stands beside.
+    frames. Units stay segments; where both systems have several runs, an interval over other runs
+    stands beside.
 
     Args:
         candidates: the texts of each system by its name: a list with one for each segment, or a
-            data frame with the column `candidate`. Or a data frame with the columns `system`,
-            `segment` and `candidate`, or with a column of texts for each of the `systems`.
+            data frame of one system; or a long or wide data frame.
         references: for each segment a reference, or a list of several; or a data frame with the
-            column `reference` or `references`; None for those in the data frame of the candidates.
-            They and the texts may be left out if there are `scores`.
+            column `reference`, and perhaps `reference2` and so on; None for those in the data frame
+            of the candidates. They and the texts may be left out if there are `scores`.
         scores: segment scores that other metrics, or people, gave: a mapping of the names of
-            systems to numbers, or to `Scores`; or a data frame with the columns `system`,
-            `segment`, `score` and perhaps `metric`, or with a column for each of the `systems`; or
-            for several metrics a mapping of their names to these. Or a mapping of the names of
-            systems to data frames without these columns, where each column of numbers is a metric.
-            True counts as 1 and false as 0. The score of a system is the mean of its scores.
-        systems: the systems to compare, by name; "all" for those that there are, or in a data frame
-            with a column for each system for all columns without another role.
+            systems to numbers, `Scores`, or data frames of one system; or a long or wide data
+            frame, where a long one may have a column `metric`; or for several metrics a mapping of
+            their names to these. Scores are in the column `score` or `f1`, or in those that
+            `columns` names, each of which is a metric. True counts as 1 and false as 0. The score
+            of a system is the mean of its scores.
+        systems: the systems to compare, by name; None for all.
         baseline: the system that the others are compared with; None for the first.
-        columns: the columns of data frames by their roles, unless they have the usual names:
+        columns: the columns of data frames by their roles, unless they have their usual names:
             `system`, `candidate`, `reference`, `score`, `metric`, `segment`, `document`, `run`.
             References and scores may have several. `{"segment": ["A", "B"]}` is the first that a
             table has, `{"segment": "A+B"}` a key of two columns, and `{"segment": "none"}` joins by
-            position. A role that the inputs do not use is refused.
+            position. A role that is named is used, or refused.
         value: which numbers of `Scores` are compared: "P", "R" or "F".
         lower_is_better: the names of those given metrics whose lower scores are better.
         higher_is_better: the names of those whose higher scores are better, as is assumed of all
@@ -160,9 +159,9 @@ def compare(
         seed: of the swaps, 0 or more.
         all_pairs: whether to test every pair of systems too.
         documents: the document of each segment, by any name, or a data frame with the column
-            `document`; None for the column `document`, `document_id` or `doc` of the other data
-            frames. Segments of one document resemble each other, so that tests and intervals then
-            take whole documents; without any they assume that segments are independent.
+            `document`; None for such a column of the other data frames. Segments of one document
+            resemble each other, so that tests and intervals then take whole documents; without any
+            they assume that segments are independent.
         by: the group of each segment, such as its domain: names, or the column of the data frames
             that has them. The systems are then also compared within each group of 20 segments, or
             documents, or more.
@@ -188,6 +187,8 @@ def compare(
     # All arguments are checked before any text is scored, which may take long.
     for name in unknown:
         advice = meant(name, signature(compare).parameters)
+        if name in ("model", "model_type", "lang"):
+            advice = " Make a `BERTScorer` and give it as `scorer`."
         raise InputTypeError(f"compare takes no {name!r}.{advice}")
     for name, given, form, expected in (
         ("metrics", metrics, Iterable, "names of metrics"),

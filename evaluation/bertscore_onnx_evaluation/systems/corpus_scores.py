@@ -3,30 +3,26 @@
 They are means over segments (`SegmentMeans`), or functions of sums over them (`SummedStatistics`).
 """
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
 from copy import copy
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bertscore_onnx.errors import InputError
+from bertscore_onnx.errors import InputError, InputTypeError
 from bertscore_onnx.tables.table import natural_key
-from bertscore_onnx.tables.whole_table import row_labels
-from bertscore_onnx_evaluation.systems.input_reader import (
-    Value,
-    in_order,
-    is_prf,
-    numbers_of,
-    score_matrix,
-)
+from bertscore_onnx.tables.whole_table import is_frame, row_labels
 
 ROUNDING = 1e-12
 """Relative to the scores; sums of 100,000 segments differ by less when they are added in another
 order. Differences within it are 0."""
+
+Value = Literal["P", "R", "F"]
+"""Which numbers of `Scores` are compared."""
 
 LARGEST = 1e150
 """Larger scores are refused."""
@@ -564,13 +560,19 @@ def _numbers(
     if is_prf(scores):
         alone = "There is one system, whose P, R and F these are"
         raise InputError(f"{alone}; expected the scores of two or more.")
+    if is_frame(scores):
+        raise InputTypeError(
+            f"scores is a {type(scores).__name__}; expected a row of numbers for each system. "
+            "`compare(scores=…)` reads tables."
+        )
     if not isinstance(scores, list | tuple):
         return in_order(scores, "scores")
     different_labels = {tuple(labels) for labels in map(row_labels, scores) if labels is not None}
     if len(different_labels) > 1:
-        by_row = {str(row): system for row, system in enumerate(scores)}
-        _, matrix = score_matrix(by_row, value)
-        return matrix
+        raise InputError(
+            "The series of the systems have different indexes; expected the same in all. "
+            "`compare(scores=…)` joins series by their index."
+        )
     return [numbers_of(system, value, f"scores[{row}]") for row, system in enumerate(scores)]
 
 
@@ -631,3 +633,56 @@ def checked_scores(scores: ArrayLike) -> NDArray[np.float64]:
         beyond = f"A score is beyond ±{LARGEST:g}"
         raise InputError(f"{beyond}, and sums of squares would overflow. Scale the scores.")
     return matrix
+
+
+# Scores of ours, and the numbers of other metrics.
+
+
+def is_prf(values: object) -> bool:
+    """Return whether this is the `Scores` of texts: P, R and F in one object."""
+    return isinstance(values, tuple) and hasattr(values, "best_reference")
+
+
+def in_order(values: Any, title: str) -> Any:
+    """Return values as they are; raise InputTypeError for a set, mapping or masked array."""
+    if isinstance(values, Mapping):
+        raise InputTypeError(
+            f"{title} is a {type(values).__name__}; expected a list with a value for each segment, "
+            "or a table, such as `pandas.DataFrame(…)` of the columns."
+        )
+    if isinstance(values, Set | np.ma.MaskedArray):
+        raise InputTypeError(
+            f"{title} is a {type(values).__name__}; expected a value for each segment, in their "
+            "order, and NaN for a missing score."
+        )
+    return values
+
+
+def numbers_of(values: Any, value: str, title: str) -> Any:
+    """Return the P, the R or the F of `Scores`; other scores as they are.
+
+    Runs may be a list, with `Scores` of each.
+    """
+    in_order(values, title)
+    if is_prf(values):
+        numbers = getattr(values, value)
+        if np.ndim(numbers) != 1:
+            raise InputError(
+                f"{title} has scores of the shape {np.shape(numbers)}; expected those of one "
+                "layer, such as `scores.of_layer(0)`, with one for each segment."
+            )
+        return numbers
+    if isinstance(values, tuple) and len(values) == 3 and all(np.ndim(row) == 1 for row in values):
+        form = "a tuple of three rows, as P, R and F are"
+        raise InputError(
+            f"{title} is {form}; expected one of them, or runs in a list or an array.",
+        )
+    is_run = np.ndim(next(iter(values), 0)) == 1 if isinstance(values, list | tuple) else False
+    if isinstance(values, list | tuple) and (is_run or all(map(is_prf, values))):
+        return [numbers_of(run, value, title) for run in values]
+    if isinstance(values, Iterator):
+        return list(values)
+    is_of_pandas = type(values).__module__.partition(".")[0] == "pandas"
+    if hasattr(values, "__array__") and not is_of_pandas:
+        return np.asarray(values)
+    return values

@@ -9,20 +9,17 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from bertscore_onnx.errors import Argument, InputError, InputTypeError
-from bertscore_onnx.tables.whole_table import WholeTable, row_labels
-from bertscore_onnx_evaluation.column_roles import USUAL_COLUMNS, ColumnChoice, Roles, roles_of
+from bertscore_onnx.errors import Argument, InputError, InputTypeError, shortened
+from bertscore_onnx.tables.whole_table import WholeTable, is_frame, row_labels
+from bertscore_onnx_evaluation.column_roles import ROLES, ColumnChoice, Roles, roles_of
+from bertscore_onnx_evaluation.systems.corpus_scores import Value, in_order
 from bertscore_onnx_evaluation.systems.input_reader import (
-    ALL,
     Candidates,
     Frame,
     InputReader,
     Systems,
-    Value,
     are_parts,
     checked_references,
-    in_order,
-    is_frame,
 )
 from bertscore_onnx_evaluation.systems.join import (
     Column,
@@ -102,16 +99,18 @@ def join_inputs(
     inputs: dict[Input, Sequence[Column]] = {}
     texts: Systems = {}
     if candidates is not None:
-        texts = reader.candidates(candidates, named)
+        [texts] = reader.systems(candidates, "candidate", named).values()
     for name, runs in texts.items():
         inputs["candidate", "", name] = runs
     if texts:
-        # The table of candidates may have a column of references.
-        may_have_references = references is None and is_frame(candidates)
-        if may_have_references and not reader.is_by_name(candidates, "candidate"):
-            references = candidates
+        if references is None and is_frame(candidates):
+            references = candidates  # which may have a column of references
         if references is None:
-            references = ()
+            raise InputError(
+                "There are no references. Give a list or a table of them as ",
+                Argument("references", option="--ref"),
+                "; if the table of a system has them too, give that table again.",
+            )
         files = [references]
         if are_parts(references):
             files = references
@@ -122,7 +121,7 @@ def join_inputs(
         inputs["document", "", 0] = [reader.column(documents, "documents", "document", list)]
     by_metric: dict[str, Systems] = {}
     if scores is not None:
-        by_metric = reader.scores(scores, list(texts) or named)
+        by_metric = reader.systems(scores, "score", list(texts) or named)
     of_systems = texts or next(iter(by_metric.values()), {})
     ordered = _baseline_first(list(of_systems), baseline)
     if by is not None:
@@ -136,7 +135,7 @@ def join_inputs(
     for metric, systems_of_metric in by_metric.items():
         for name, runs in systems_of_metric.items():
             inputs["score", metric, name] = runs
-    reader.check_roles()
+    reader.check_roles(chain.from_iterable(inputs.values()))
 
     joined = join_segments(inputs, missing, are_ids_trusted=reader.roles.are_ids_named)
     values = joined.values
@@ -147,7 +146,7 @@ def join_inputs(
     for metric in by_metric:
         scores_of_systems[metric] = [values["score", metric, name] for name in ordered]
     titles = {runs[0].rows.title for runs in of_systems.values()}
-    is_named = baseline is not None or named not in (None, [ALL]) or reader.are_named
+    is_named = baseline is not None or named is not None
     return JoinedInputs(
         ordered,
         tuple(texts_of_systems),
@@ -195,12 +194,10 @@ def _names(systems: str | Sequence[str] | None) -> list[str] | None:
     """
     if systems is None:
         return None
-    if isinstance(systems, str) and systems == ALL:
-        return [ALL]
     if isinstance(systems, str | Mapping) or not isinstance(systems, Iterable):
         raise InputTypeError(
-            f'systems is a {type(systems).__name__}; expected a list of names, or "all". Texts are '
-            "given as `candidates`."
+            f"systems is {shortened(repr(systems))}; expected a list of names, the baseline first. "
+            "Texts are given as `candidates`."
         )
     return list(map(str, systems))
 
@@ -229,7 +226,7 @@ def _choices(joined: JoinedSegments[Input], named: Roles) -> tuple[ColumnChoice,
             how = joined.how.get(rows.table, "")
         if named.are_by_position:
             how = "by position, as you said"
-        ordered = {role: roles[role] for role in (*USUAL_COLUMNS, "group") if role in roles}
+        ordered = {role: roles[role] for role in (*ROLES, "group") if role in roles}
         choices.append(ColumnChoice(rows.title, tuple(systems), ordered, tuple(ignored), how))
     return tuple(choices)
 

@@ -50,6 +50,8 @@ class Column:
     """The columns of the table that were used, by role."""
     run: str = ""
     """The run, if the table has several."""
+    column: str = ""
+    """The column of the table with the values."""
 
     @property
     def is_of_system(self) -> bool:
@@ -126,8 +128,8 @@ def join_segments(
     """Join the rows of inputs, each of one or several runs.
 
     They are joined by their ids, or by position if none has ids. An index of pandas other than
-    0, 1, 2, … counts as ids if no input has a column of ids. Where segments may be dropped, a score
-    of some runs is complete: it is the mean of the runs that there are.
+    0, 1, 2, … counts as ids, and beside one every index does. Where segments may be dropped, a
+    score of some runs is complete: it is the mean of the runs that there are.
 
     InputError is raised for an id that occurs again, for tables that may be in different orders,
     and for the first segment that an input lacks, unless such segments are to be dropped.
@@ -227,16 +229,8 @@ def _with_labels(inputs: Mapping[_Key, list[Column]]) -> Mapping[_Key, list[Colu
     """
     columns = chain.from_iterable(inputs.values())
     rows_of_all = list(dict.fromkeys(column.rows for column in columns))
-    indexed = next((rows for rows in rows_of_all if rows.is_indexed), None)
-    if indexed is None:
+    if not any(rows.is_indexed for rows in rows_of_all):
         return inputs
-    with_ids = next((rows for rows in rows_of_all if rows.ids is not None), None)
-    if with_ids is not None:
-        raise InputError(
-            f"{indexed.title} has its ids in the index of pandas, and {with_ids.title} in a "
-            "column; expected one of these in all. Give data frames with the column of ids, "
-            "or put it into the index of both."
-        )
     by_label = {rows: rows.by_label() for rows in rows_of_all}
     labelled = {}
     for key, runs in inputs.items():
@@ -300,8 +294,10 @@ def _incomplete(
         if row is not None:
             missing = column.rows.place(row)
         missing += ": there is no value"
-        if column.name != title:
+        if column.name not in (title, column.column):
             missing += f" of {column.name!r}"
+        if column.column:
+            missing += f" in the column {column.column!r}"
         if column.run:
             missing += f" in run {column.run!r}, which other segments have,"
         if not isinstance(name, int):  # a position is in the place

@@ -6,7 +6,7 @@ same seed, numbers of swaps and segments share their swaps. `over_runs` widens a
 runs.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from html import escape
 from itertools import combinations
@@ -19,8 +19,12 @@ from numpy.typing import ArrayLike, NDArray
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.table import p_value
 from bertscore_onnx_evaluation.metrics.correlation import scipy_module
-from bertscore_onnx_evaluation.systems.corpus_scores import ROUNDING, CorpusScores, SegmentMeans
-from bertscore_onnx_evaluation.systems.input_reader import Value, is_frame, score_matrix
+from bertscore_onnx_evaluation.systems.corpus_scores import (
+    ROUNDING,
+    CorpusScores,
+    SegmentMeans,
+    Value,
+)
 
 SIGNIFICANT = 0.05
 """A p below it is significant, two-sided."""
@@ -435,9 +439,9 @@ def _pairs_of(
     names: tuple[str, ...] = ()
     if isinstance(scores, CorpusScores):
         metric = scores
-    elif is_frame(scores):
-        names, matrix = score_matrix(scores, value)
-        metric = SegmentMeans(matrix)
+    elif isinstance(scores, Mapping):
+        names = tuple(map(str, scores))
+        metric = SegmentMeans(list(scores.values()), value=value)
     else:
         metric = SegmentMeans(scores, value=value)
         num_systems, num_segments = metric.shape

@@ -72,20 +72,6 @@ def comet(names, key="COMET"):
     return json.dumps(rows, indent=4)
 
 
-def printed(names, noise=""):
-    lines = [
-        f"out/{name}.txt\tSegment {row}\tscore: {FIRST[name][row]:.4f}"
-        for row in range(NUMBER)
-        for name in names
-    ]
-    return (
-        "\n".join(
-            [noise] * bool(noise) + lines + [f"out/{name}.txt\tscore: 0.5000" for name in names]
-        )
-        + "\n"
-    )
-
-
 @dataclass
 class Case:
     files: dict
@@ -129,12 +115,24 @@ CASES = {
     # a wide table
     "as pandas writes a frame with its index": Case(
         {f"{name}.csv": indexed(name, order) for name, order in (("A", None), ("B", ORDER))},
-        "--scores A.csv B.csv",
+        "--scores A.csv B.csv --columns segment= score=faithfulness+relevancy",
         BOTH,
         ("segments by the column without a name",),
     ),
     "wide, named": Case(
         {"s.csv": WIDE}, "--scores s.csv --systems A B", {"s": ab()}, ("ignored C", "baseline is A")
+    ),
+    "wide, nothing named": Case(
+        {"s.csv": RICH},
+        "--scores s.csv",
+        said=(
+            "no column 'score' or 'f1'; its columns of numbers are latency_ms, A, title, year. ",
+            "--systems A B …",
+            "--columns score=NAME",
+        ),
+    ),
+    "wide, all": Case(
+        {"s.csv": WIDE}, "--scores s.csv --systems all", said=("no system 'all'", "id, A, B, C")
     ),
     "wide, one named": Case(
         {"s.csv": WIDE}, "--scores s.csv --systems A --margin 1", said=("two systems, and A",)
@@ -145,13 +143,10 @@ CASES = {
         {"s": {"title": FIRST["B"], "A": FIRST["A"], "year": FIRST["C"]}},
         ("ignored question, answer, latency_ms", "Higher is taken as better: s."),
     ),
-    "texts and sizes beside, all": Case(
-        {"s.csv": RICH}, "--scores s.csv --systems all", said=("'question' holds",)
-    ),
     "scores of one system that are not available": Case(
         {"s.csv": table({"id": IDS, **FIRST, "D": ["NA"] * NUMBER})},
         "--scores s.csv --systems A D",
-        said=("line 2: there is no value of 'D'",),
+        said=("line 2: there is no value in the column 'D'",),
     ),
     "a missing score, dropped": Case(
         {"s.csv": GAP},
@@ -213,10 +208,10 @@ CASES = {
     "a system in two files": Case(
         {f"{pair}.csv": long(systems=pair, extra={"metric": ["m"] * 60}) for pair in ("AB", "BC")},
         "--scores AB.csv BC.csv",
-        said=("AB.csv and BC.csv have scores of m for B",),
+        said=("AB.csv and BC.csv have values of m for B",),
     ),
     "long without a system": Case(
-        {"s.csv": long()}, "--scores s.csv --systems A D", said=("lacks the system 'D'",)
+        {"s.csv": long()}, "--scores s.csv --systems A D", said=("no system 'D', only A, B and C",)
     ),
     "long without ids": Case(
         {"s.csv": table({"system": "AB", "score": [1, 2]})},
@@ -226,7 +221,7 @@ CASES = {
     # a file for each system
     "a file for each system": Case(
         {"A.csv": of_system("A"), "B.csv": of_system("B")},
-        "--scores A.csv B.csv",
+        "--scores A.csv B.csv --columns score=faithfulness+relevancy",
         BOTH,
         (
             "A is A.csv, B is B.csv; score faithfulness+relevancy; segments by id; ignored "
@@ -235,7 +230,7 @@ CASES = {
     ),
     "a file for each system, named": Case(
         {"1.csv": of_system("A"), "2.csv": of_system("B")},
-        "--scores B=2.csv A=1.csv",
+        "--scores B=2.csv A=1.csv --columns score=faithfulness+relevancy",
         {"faithfulness": ab(names="BA"), "relevancy": ab(SECOND, "BA")},
     ),
     "a file for each run": Case(
@@ -254,17 +249,13 @@ CASES = {
             "A.csv": table({"id": IDS, "x": FIRST["A"]}),
             "B.csv": table({"id": IDS, "y": FIRST["B"]}),
         },
-        "--scores A.csv B.csv",
-        said=("A.csv: there is no column 'y', only 'id', 'x'. Add it", "--columns score=NAME"),
+        "--scores A.csv B.csv --columns score=x",
+        said=("B.csv: there is no column 'x', only 'id', 'y'",),
     ),
-    "a column of numbers and texts": Case(
+    "nothing named": Case(
         {f"{name}.csv": of_system(name, gold=["Paris", *range(NUMBER - 1)]) for name in "AB"},
         "--scores A.csv B.csv",
-        said=(
-            "A.csv, line 2: the column 'gold' holds 'Paris'",
-            "Or, if 'gold' has no scores",
-            "--columns score=NAME.",
-        ),
+        said=("numbers are faithfulness, relevancy. ", "--columns score=NAME"),
     ),
     "scores of score -o": Case(
         {
@@ -282,8 +273,8 @@ CASES = {
             for name in "AB"
         },
         "--scores A.csv B.csv",
-        {metric: ab(scores) for metric, scores in MINE.items()},
-        ("best_reference",),
+        {"f1": ab(MEAN)},
+        ("ignored candidate, reference, precision, recall, best_reference",),
     ),
     "the same file twice": Case(
         {"A.csv": of_system("A")}, "--scores A=A.csv B=A.csv", said=("given twice",)
@@ -343,20 +334,16 @@ CASES = {
             )
             for name, order in (("A", None), ("B", ORDER))
         },
-        "--scores A.csv B.csv --fail-if-worse",
+        "--scores A.csv B.csv --columns score=f --fail-if-worse",
         said=(
             "'prompt' of B.csv has the values of 'prompt' of A.csv, in other rows",
             "if the rows are in the same order all the same, --columns segment=none.",
         ),
     ),
-    "COMET as printed": Case({"c.txt": printed("BA")}, "--scores c.txt", {"COMET": ab(names="BA")}),
-    "COMET as printed, for each system": Case(
-        {"a.log": printed("A"), "b.log": printed("B")}, "--scores a.log b.log", {"COMET": ab()}
-    ),
-    "COMET among other lines": Case(
-        {"c.txt": printed("AB", "Global seed set to 12")},
+    "COMET as printed": Case(
+        {"c.txt": "out/A.txt\tSegment 0\tscore: 0.5\n"},
         "--scores c.txt",
-        said=("c.txt, line 1", "grep"),
+        said=("c.txt, line 1", "`comet-score --to_json FILE`"),
     ),
     "MetricX": Case(
         {
@@ -369,7 +356,7 @@ CASES = {
             )
             for name in "AB"
         },
-        "--scores A.jsonl B.jsonl --lower-better prediction",
+        "--scores A.jsonl B.jsonl --columns score=prediction --lower-better prediction",
         {"prediction": ab()},
     ),
     "one JSON object": Case(
@@ -460,7 +447,7 @@ TEXT_CASES = {
         OUTPUTS,
         (
             "A is A.csv, B is B.csv; candidate candidate; segments by id",
-            "r.csv: reference reference; segments by id; ignored reference2",
+            "r.csv: reference reference+reference2; segments by id.",
         ),
     ),
     "tables of usual names": Case(
@@ -474,7 +461,7 @@ TEXT_CASES = {
     ),
     "wide, with a system of a usual name": Case(
         {"o.csv": table({"id": IDS, "reference": GOLD, "A": OUTPUTS["A"], "output": OUTPUTS["B"]})},
-        "-c o.csv --systems all",
+        "-c o.csv --systems A output",
         {"A": OUTPUTS["A"], "output": OUTPUTS["B"]},
     ),
     "two usual names": Case(
@@ -491,9 +478,9 @@ TEXT_CASES = {
         {"o.csv": table(WIDE_TEXTS)},
         "-c o.csv --columns reference=gold segment=qid",
         said=(
-            "question, A, B, beside qid, gold",
+            "its columns of texts are qid, question, gold, A, B. ",
             "--systems A B …",
-            "--columns reference=reference reference=NAME",
+            "--columns candidate=NAME",
         ),
     ),
     "wide, named": Case(
@@ -516,6 +503,11 @@ TEXT_CASES = {
         {"o.csv": table(LONG_TEXTS)},
         "-c o.csv",
         said=("there is no column 'reference'", "--columns reference=NAME"),
+    ),
+    "long, as one of several tables": Case(
+        TABLES_AS_FILES | {"o.csv": table(LONG_TEXTS)},
+        "-c A.csv o.csv -r A.csv --columns system=model",
+        said=("o.csv has a column 'model', the system of each row",),
     ),
 }
 
@@ -618,47 +610,26 @@ def test_a_constant_or_a_system_is_no_document(run_json, write):
     )
 
 
-# Columns of tables of systems that are metrics, and that are none.
+# Columns of tables of systems that are no metrics unless they are named.
 
-COUNTERS = {
+UNNAMED = {
     "constant": [0.5] * NUMBER,
-    "all_true": ["true"] * NUMBER,
-    "train_trial_index": [0] * NUMBER,
-    "epoch": [row // 10 for row in range(NUMBER)],
-    "part": [row // 10 for row in range(NUMBER)],
-    "global_step": [row * 500 for row in range(NUMBER)],
-    "rank of the row": [row % 5 for row in range(NUMBER)],
-    "seed": [(row * 7) % 3 + 41 for row in range(NUMBER)],
-    "trainSeed": [(row * 7) % 3 + 41 for row in range(NUMBER)],
-    "line": range(1, NUMBER + 1),
-    "number of the item": [int(row) for row in ORDER],
-    "question_id": [(row * 7) % 11 for row in range(NUMBER)],
-    "uid": [row * 7919 % 1000003 for row in range(NUMBER)],
-    "year": [2019 + row * 7 % 4 for row in range(NUMBER)],
-}
-METRIC_COLUMNS = {
-    "correct": [row * 7 % 3 % 2 for row in range(NUMBER)],
-    "passed": ["true" if row % 4 else "false" for row in range(NUMBER)],
-    "rating": [row * 7 % 5 + 1 for row in range(NUMBER)],
-    "percent": [row * row * 7 % 23 * 4 for row in range(NUMBER)],
-    "step_accuracy": [row % 2 for row in range(NUMBER)],
-    "valid": [row * 7 % 2 for row in range(NUMBER)],
-    "loss": [row / 10 for row in range(NUMBER)],
+    "latency": [row / 7 for row in range(NUMBER)],
+    "n_tokens": [row * 7 % 23 for row in range(NUMBER)],
+    "is_last": ["true" if row % 4 else "false" for row in range(NUMBER)],
+    "precision": [row * 7 % 11 / 11 for row in range(NUMBER)],
 }
 
 
-@pytest.mark.parametrize("name", [*COUNTERS, *METRIC_COLUMNS])
-def test_a_constant_or_a_counter_is_no_metric_unless_named(run, tmp_path, monkeypatch, name):
+@pytest.mark.parametrize("name", UNNAMED)
+def test_a_column_of_numbers_is_a_metric_if_it_is_named(run, refused, tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
-    values = (COUNTERS | METRIC_COLUMNS)[name]
     for file in ("A.csv", "B.csv"):
-        (tmp_path / file).write_text(table({"id": IDS, name: values}))
+        (tmp_path / file).write_text(table({"id": IDS, name: UNNAMED[name]}))
     options = ("compare", "--scores", "A.csv", "B.csv", "--format", "json", "--resamples", 20)
-    alone = run(*options)
-    assert (alone.exit_code == 0) == (name in METRIC_COLUMNS)
-    if name in COUNTERS:
-        assert f"A.csv has no column of scores, only id, {name};" in alone.stderr
-        assert "have to be named: --columns score=NAME" in alone.stderr
+    error = refused(*options)
+    assert f"its columns of numbers are {name}. " in error
+    assert "--columns score=NAME" in error
     named = run(*options, "--columns", f"score={name}")
     assert [*json.loads(named.stdout)["signatures"]] == [name]
 
@@ -670,10 +641,9 @@ def test_nested_values_are_ignored_by_name_and_named_where_nothing_else_is_left(
     items = {"instance_id": IDS, "train_trial_index": [0] * NUMBER, "stats": stats}
     files = [write(name, json_lines(items)) for name in ("a.jsonl", "b.jsonl")]
     error = refused("compare", "--scores", *files)
-    assert "only instance_id, train_trial_index, stats (nested); expected numbers" in error
-    assert "docs/compare_runs.md has an example" in error
+    assert "docs/compare_runs.md writes nested values as columns." in error
     files = [write(f"{name}.jsonl", json_lines(items | {"em": FIRST[name]})) for name in "AB"]
-    record = run_json("compare", "--scores", *files)
+    record = run_json("compare", "--scores", *files, "--columns", "score=em")
     assert [*record["signatures"]] == ["em"]
     assert record["columns"][0]["ignored"] == ["instance_id", "train_trial_index", "stats (nested)"]
 

@@ -122,6 +122,7 @@ FILES = {
     "B.txt": lines(texts()),
     "r.txt": lines(texts()),
     "one.csv": csv(EACH["A"]),
+    "two.csv": csv(EACH["B"]),
     "one-runs.csv": csv(
         {name: values for name, values in twice(EACH["A"]).items() if name != "run"}
     ),
@@ -151,7 +152,8 @@ META = "meta {} --resamples 5 --format json --score score"
 FORMS = {
     "texts": BLEU + "-c A.txt B.txt -r r.txt",
     "one text": BLEU + "-c A.txt -r r.txt",
-    "a table for each system": BLEU + "-c A.csv B.csv -r r.csv",
+    "a table for each system": BLEU + "-c one.csv two.csv -r r.csv",
+    "a table of runs for each system": BLEU + "-c A-runs.csv B-runs.csv -r r.csv",
     "a table of one system": BLEU + "-c one.csv -r r.csv",
     "a table of one system of runs": BLEU + "-c one-runs.csv -r r.csv",
     "a table and lines": BLEU + "-c one.csv -r r.txt",

@@ -130,7 +130,7 @@ def test_groups_are_joined_by_the_ids_of_segments():
     assert {group.num_units for group in expected.metrics[0].groups} == {30}
     listed = compare(
         scores=frame[["base", "new"]],
-        systems="all",
+        systems=named,
         documents=groups["document"],
         by=groups["level"],
     )
@@ -143,8 +143,8 @@ def test_groups_are_joined_by_the_ids_of_segments():
 
 
 def test_a_column_of_groups_is_no_system_and_not_ignored():
-    frame = {"base": [0.1, 0.3] * 20, "new": [0.2, 0.5] * 20, "bucket": [1, 2] * 20}
-    found = compare(scores=frame, by="bucket")
+    columns = {"base": [0.1, 0.3] * 20, "new": [0.2, 0.5] * 20, "bucket": [1, 2] * 20}
+    found = compare(scores=pd.DataFrame(columns), systems=["base", "new"], by="bucket")
     assert found.systems == ("base", "new")
     [choice] = found.choices
     assert (choice.systems, choice.roles, choice.ignored) == (
@@ -155,7 +155,8 @@ def test_a_column_of_groups_is_no_system_and_not_ignored():
 
 
 def test_groups_that_cannot_be_are_refused():
-    frame = {"base": [0.1, 0.3] * 20, "new": [0.2, 0.5] * 20, "domain": ["x"] * 40}
+    columns = {"base": [0.1, 0.3] * 20, "new": [0.2, 0.5] * 20, "domain": ["x"] * 40}
+    frame = pd.DataFrame(columns)
     with pytest.raises(
         InputError, match="no column 'genre' to group by; the tables have base, new, domain"
     ):
@@ -173,7 +174,7 @@ def test_groups_that_cannot_be_are_refused():
         match=r"Segment '0' is in the group 'x' in candidates\['a'\], and in 'y' in cand",
     ):
         compare(
-            {"a": texts, "b": other},
+            {"a": pd.DataFrame(texts), "b": pd.DataFrame(other)},
             ["a b"] * 40,
             metrics=["chrf"],
             by="domain",

@@ -12,6 +12,8 @@ from bertscore_onnx.errors import InputError
 from bertscore_onnx_evaluation import SegmentMeans, compare, paired_permutation
 from bertscore_onnx_evaluation.systems.paired_tests import over_runs
 
+pandas = pytest.importorskip("pandas")
+
 NUM_RUNS, NUM_SEGMENTS = 5, 100
 SYSTEMS = ("base", "other")
 
@@ -40,7 +42,8 @@ def long_table(scores, rng=None):
     if rng is not None:
         rng.shuffle(rows)
     columns = zip(*rows, strict=True)
-    return dict(zip(("system", "segment", "run", "score"), map(list, columns), strict=True))
+    names = ("system", "segment", "run", "score")
+    return pandas.DataFrame(dict(zip(names, columns, strict=True)))
 
 
 def test_means_of_runs_are_compared(scores):
@@ -51,8 +54,7 @@ def test_means_of_runs_are_compared(scores):
 
 
 def test_every_form_of_runs_gives_the_same(scores):
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(long_table(scores, np.random.default_rng(1)))
+    frame = long_table(scores, np.random.default_rng(1))
     wide = frame.pivot(index=["segment", "run"], columns="system", values="score").reset_index()
     expected = compare(scores=dict(zip(SYSTEMS, scores, strict=True))).to_dict()["systems"]
     assert expected[1]["metrics"]["score"]["runs"] == NUM_RUNS
@@ -167,9 +169,7 @@ def test_texts_in_runs_are_scored_each(scorer):
 
 
 def without(table, is_left_out):
-    rows = [dict(zip(table, values, strict=True)) for values in zip(*table.values(), strict=True)]
-    kept = [row for row in rows if not is_left_out(row)]
-    return {name: [row[name] for row in kept] for name in table}
+    return table[~table.apply(is_left_out, axis=1)]
 
 
 def test_a_segment_without_runs_is_named_or_left_out(scores):
@@ -206,10 +206,7 @@ def test_a_missing_run_is_named_or_the_others_are_averaged(scores):
         compare(scores=table)
     with_gaps = scores.copy()
     with_gaps[1, [4, 0], 7] = with_gaps[0, 1, 9] = np.nan
-    empty = {
-        **long_table(scores),
-        "score": [float(value) for system in with_gaps for value in system.ravel()],
-    }
+    empty = long_table(with_gaps)
     expected = np.nanmean(with_gaps, axis=1)
     for form in (table, empty, without(empty, failed), dict(zip(SYSTEMS, with_gaps, strict=True))):
         found = compare(scores=form, missing="drop")
@@ -225,8 +222,9 @@ def test_a_missing_run_is_named_or_the_others_are_averaged(scores):
 
 
 def test_a_run_that_occurs_twice_is_refused(scores):
-    table = {name: values + values[:1] for name, values in long_table(scores).items()}
-    with pytest.raises(InputError, match="second row for segment '0' and run '0'"):
+    table = long_table(scores)
+    table = pandas.concat([table, table[:1]])
+    with pytest.raises(InputError, match="second row for segment '0' of base, 0"):
         compare(scores=table)
 
 
