@@ -8,14 +8,17 @@ joins two whole tables; `evidence_of` compares the columns of rows that were joi
 """
 
 import re
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import combinations, product
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import chain, combinations, product
+from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import Argument, InputError, shortened
+from bertscore_onnx.errors import Argument, InputError
 from bertscore_onnx.tables.columns import (
     BEST,
     SCORE_NAMES,
@@ -24,6 +27,7 @@ from bertscore_onnx.tables.columns import (
     id_columns,
     id_text,
 )
+from bertscore_onnx.tables.roles import USUAL_NAMES, plain_name
 from bertscore_onnx.tables.table import natural_key, plural
 from bertscore_onnx.tables.whole_table import WholeTable
 
@@ -32,11 +36,23 @@ BY_PRODUCTS = (*SCORE_NAMES, "score", BEST, "truncated", UNKNOWN)
 
 NAMED_IDS = Argument("columns", {"segment": "NAME"})
 BY_POSITION = Argument("columns", {"segment": "none"})
-WAYS_OUT = ("or name the column of ids, ", NAMED_IDS, ", or join by position, ", BY_POSITION, ".")
+WAY_OUT = ("or name the column of ids, ", NAMED_IDS, ".")
 """What to do where ids do not fit."""
+
+OUTPUTS = frozenset(
+    {
+        *USUAL_NAMES["candidate"],
+        "completion",
+        "hypotheses",
+    }
+)
+"""The usual names of columns of outputs, beside their plurals in -s, which differ by system."""
 
 MIN_SHARED_VALUES = 5
 """Different values that two columns hold equally often; fewer coincide by chance, five in .0003."""
+
+MIN_SHARED_WORDS = 5
+"""Rare words by which a row belongs elsewhere; of fewer, such as names, neighbours share most."""
 
 BLANK: int = np.iinfo(np.int64).min
 """The key of a blank cell or null, which is no evidence."""
@@ -46,6 +62,18 @@ _FIRST_OF_SPECIAL = frozenset("+-.0123456789[")
 _MARKS_OF_LISTS = re.compile(r"[\s'\"\[\],]+")
 
 
+def plain_text(value: object) -> str:
+    """Return a cell as it is compared: NFKC, in lower case, every run of blanks as one."""
+    text = str(value)
+    if not text.isascii():
+        text = normalize("NFKC", text)
+    text = text.casefold().strip()
+    # Only a text with a line end, a tab or several blanks takes the time to split it.
+    if "  " in text or not text.isprintable():
+        text = " ".join(text.split())
+    return text
+
+
 def column_keys(values: Sequence[object]) -> NDArray[np.int64]:
     """Return an integer for each cell, equal for cells that read alike.
 
@@ -53,9 +81,6 @@ def column_keys(values: Sequence[object]) -> NDArray[np.int64]:
     written. Keys are those of this process alone.
     """
     types = set(map(type, values))
-    if types == {str}:
-        texts = [value.strip().casefold() for value in values]  # type: ignore[attr-defined]
-        return _keys_of_texts(texts)
     key_of = hash if types <= {int, float} else _key_of_value
     array = np.fromiter(map(key_of, values), np.int64, len(values))
     if float in types:
@@ -64,24 +89,12 @@ def column_keys(values: Sequence[object]) -> NDArray[np.int64]:
     return array
 
 
-def _keys_of_texts(texts: Sequence[str]) -> NDArray[np.int64]:
-    """Return the keys of stripped texts in lower case.
-
-    Only special texts take more than a hash.
-    """
-    keys = np.fromiter(map(hash, texts), np.int64, len(texts))
-    for row, text in enumerate(texts):
-        if text in _BLANK_TEXTS or text[0] in _FIRST_OF_SPECIAL:
-            keys[row] = _key_of_text(text)
-    return keys
-
-
 def _key_of_value(value: object) -> int:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, int | float) and not isinstance(value, bool):
         return hash(value)
-    return _key_of_text(str(value).strip().casefold())
+    return _key_of_text(plain_text(value))
 
 
 def _key_of_text(text: str) -> int:
@@ -109,15 +122,27 @@ class ColumnKeys:
             counts_rows: whether the column counts the rows of its own file, from 0 or 1; None to
                 ask the keys.
         """
-        values, rows, counts = np.unique(keys, return_index=True, return_counts=True)
+        values, counts = np.unique(keys, return_counts=True)
         is_value = values != BLANK
         self.keys = keys
         self.values = values[is_value]
         self.counts = counts[is_value]
-        is_single = is_value & (counts == 1)
-        self.single_values = values[is_single]
-        self.rows_of_singles = rows[is_single]
         self.counts_rows = _counts_rows(keys) if counts_rows is None else counts_rows
+
+
+def only_count(values: Sequence[object]) -> bool:
+    """Return whether values are a prefix, and numbers that span 1.25 times their number at most."""
+    texts = list(map(id_text, values))
+    prefix = texts[0].rstrip("0123456789") if texts else ""
+    numbers = set()
+    for text in texts:
+        digits = text.removeprefix(prefix)
+        if not digits.isdecimal():
+            return False
+        numbers.add(int(digits))
+    if len(numbers) < max(2, len(texts)):
+        return False
+    return 4 * (max(numbers) - min(numbers) + 1) <= 5 * len(numbers)
 
 
 def _counts_rows(keys: NDArray[np.int64]) -> bool:
@@ -131,20 +156,23 @@ class JoinedTable:
 
     columns: Mapping[str, ColumnKeys]
     """The keys of the columns that may say something of a segment."""
-    outputs: frozenset[str] = field(default_factory=frozenset)
+    words: Callable[[int], Collection[str]]
+    """Returns the words of a row."""
+    outputs: frozenset[str] = frozenset()
     """The columns of a system's outputs, which differ between systems."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A value that two tables have in rows that do not belong together."""
+    """A value, or words, that two tables have in rows that do not belong together."""
 
-    column: str
-    other_column: str
     row: int
     """Its row in the first table, among the joined rows from 0."""
     other_row: int
     """Its row in the second table."""
+    column: str = ""
+    """The column of the value in the first table; empty for words."""
+    other_column: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +181,8 @@ class Evidence:
 
     moved: Moved | None = None
     """The contradiction, if there is one."""
-    shown_by: str | None = None
-    """A column that shows the order, if there is one; several together are called by the first."""
+    shown_by: str = ""
+    """What shows the order, such as `words agree`; empty if nothing does."""
     unsettled: tuple[str, str] | None = None
     """A column of each table that could show the order, where nothing does."""
 
@@ -164,11 +192,12 @@ def evidence_of(first: JoinedTable, second: JoinedTable) -> Evidence:
 
     Both have the same number of rows.
 
-    - A column *has the values of* another if more than half of the rows have a value that both hold
-      exactly once, or if both hold the same `MIN_SHARED_VALUES` values or more, equally often.
-      Such values have to stand in the same rows, or the columns contradict the join.
-    - A column *shows* the order if it agrees with another in rows with more than n/2 different
-      values. Columns that agree in all rows count together.
+    - A column *has the values of* another if more than half of the rows have values that both hold
+      equally often, and these are five or more. They have to stand in the same rows, or the columns
+      contradict the join.
+    - Columns that agree in all rows *show* the order if together they have more than n/2 different
+      values. Otherwise rare words may contradict the join or show the order, or a column that
+      agrees with another in rows with more than n/2 different values shows it.
     - Constants tell nothing, nor do columns that count the rows of their file. Columns that agree
       in all rows are *settled*: they are not compared with further columns.
     """
@@ -189,14 +218,21 @@ def evidence_of(first: JoinedTable, second: JoinedTable) -> Evidence:
             continue
         rows = _moved_rows(column, other_column)
         if rows is not None:
-            return Evidence(moved=Moved(name, other, *rows))
+            return Evidence(moved=Moved(*rows, name, other))
 
-    shown_by = _shown_by(columns, other_columns, equal)
+    shown_by = _shown_together(columns, other_columns, equal)
+    if not shown_by:
+        words = _evidence_of_words(first, second)
+        if words.moved is not None:
+            return words
+        shown_by = _shown_in_most_rows(columns, other_columns) or words.shown_by
+    if shown_by:
+        return Evidence(shown_by=shown_by)
     open_columns = _able_to_show(first, columns, settled)
     other_open = _able_to_show(second, other_columns, other_settled)
-    if shown_by is None and open_columns and other_open:
+    if open_columns and other_open:
         return Evidence(unsettled=_namesakes(open_columns, other_open))
-    return Evidence(shown_by=shown_by)
+    return Evidence()
 
 
 def _telling(table: JoinedTable) -> dict[str, ColumnKeys]:
@@ -225,58 +261,55 @@ def _moved_rows(first: ColumnKeys, second: ColumnKeys) -> tuple[int, int] | None
 
     The first is its row in the first column. None is returned if there is no such value.
     """
-    _, places, first_uses = np.intersect1d(
-        first.single_values, second.single_values, assume_unique=True, return_indices=True
+    values, places, other_places = np.intersect1d(
+        first.values, second.values, assume_unique=True, return_indices=True
     )
-    rows = first.rows_of_singles[places]
-    other_rows = second.rows_of_singles[first_uses]
-    if 2 * len(rows) > len(first.keys):
-        moved = rows != other_rows
-        if not moved.any():
-            return None
-        earliest = np.argmin(np.where(moved, rows, len(first.keys)))
-        return int(rows[earliest]), int(other_rows[earliest])
-    if len(first.values) < MIN_SHARED_VALUES:
+    values = values[first.counts[places] == second.counts[other_places]]
+    is_shared = np.isin(first.keys, values)
+    num_needed = min(MIN_SHARED_VALUES, len(is_shared) // 2 + 1)
+    if len(values) < num_needed or not _are_most(int(is_shared.sum()), len(is_shared)):
         return None
-    have_same_values = np.array_equal(first.values, second.values)
-    if not have_same_values or not np.array_equal(first.counts, second.counts):
+    differs = first.keys != second.keys
+    if not (is_shared & differs).any():
         return None
-    # Both hold each value equally often: if a row differs, the second has its value elsewhere.
-    differing = np.flatnonzero((first.keys != second.keys) & (first.keys != BLANK))
-    if not len(differing):
-        return None
-    row = int(differing[0])
-    has_value = (second.keys == first.keys[row]) & (first.keys != first.keys[row])
-    return row, int(np.argmax(has_value))
+    # Both hold the value equally often, so the second has it in a row where the first has not.
+    row = int(np.argmax(is_shared & differs))
+    return row, int(np.argmax(differs & (second.keys == first.keys[row])))
 
 
-def _shown_by(
+def _shown_together(
     columns: Mapping[str, ColumnKeys],
     other_columns: Mapping[str, ColumnKeys],
     equal: Sequence[tuple[str, str]],
-) -> str | None:
-    """Return the column that shows the order of the rows; None if none does.
-
-    Of several columns that show it together this is the first.
-    """
+) -> str:
+    """Return what shows the order of the rows: the first of columns that agree in all rows."""
     names = []
     for name, other in equal:
         if not columns[name].counts_rows and not other_columns[other].counts_rows:
             names.append(name)
-    if names:
-        together = np.zeros(len(columns[names[0]].keys), np.int64)
-        for name in names:
-            # A hash of several values, modulo 2^64.
-            together = 31 * together + columns[name].keys
-        if _are_most(len(np.unique(together)), len(together)):
-            return names[0]
+    if not names:
+        return ""
+    together = np.zeros(len(columns[names[0]].keys), np.int64)
+    for name in names:
+        # A hash of several values, modulo 2^64.
+        together = 31 * together + columns[name].keys
+    if not _are_most(len(np.unique(together)), len(together)):
+        return ""
+    return f"{names[0]!r} agrees"
+
+
+def _shown_in_most_rows(
+    columns: Mapping[str, ColumnKeys],
+    other_columns: Mapping[str, ColumnKeys],
+) -> str:
+    """Return what shows the order of the rows: a column that agrees with another in most."""
     for (name, column), (_, other_column) in product(columns.items(), other_columns.items()):
         if column.counts_rows or other_column.counts_rows:
             continue
         num_values = len(np.unique(column.keys[_agree(column, other_column)]))
         if _are_most(num_values, len(column.keys)):
-            return name
-    return None
+            return f"{name!r} agrees"
+    return ""
 
 
 def _are_most(number: int, total: int) -> bool:
@@ -305,6 +338,48 @@ def _namesakes(names: Sequence[str], other_names: Sequence[str]) -> tuple[str, s
         if name in other_names:
             return name, name
     return names[0], other_names[0]
+
+
+# Words.
+
+
+_WORD = re.compile(r"\w{3,}")
+_MOST_ROWS = 2000
+_ROWS_TOGETHER = 100
+
+
+def _evidence_of_words(first: JoinedTable, second: JoinedTable) -> Evidence:
+    """Compare the rare words of joined rows, in ten rows of each table at most and a quarter.
+
+    A row belongs elsewhere if another row has `MIN_SHARED_WORDS` and most of its rare words, and
+    the joined row at most a quarter as many. Words show the order if a quarter of the rows, and
+    five, share no more with another row than with the joined one.
+    """
+    num_rows = max((len(column.keys) for column in first.columns.values()), default=0)
+    step = max(-(-num_rows // _MOST_ROWS), 1)
+    sample = [row for row in range(num_rows) if row // _ROWS_TOGETHER % step == 0]
+    max_rows = min(10, len(sample) // 4)
+    counts = Counter(chain.from_iterable(map(first.words, sample)))
+    rows_of_word = defaultdict(list)
+    for row in sample:
+        for word in second.words(row):
+            rows_of_word[word].append(row)
+
+    num_partners = 0
+    for row in sample:
+        rare = []
+        for word in first.words(row):
+            if word in rows_of_word and max(counts[word], len(rows_of_word[word])) <= max_rows:
+                rare.append(word)
+        shared = Counter(chain.from_iterable(map(rows_of_word.__getitem__, rare)))
+        [(other_row, most_shared)] = shared.most_common(1) or [(row, 0)]
+        is_elsewhere = 4 * shared[row] <= most_shared and len(rare) < 2 * most_shared
+        if is_elsewhere and most_shared >= MIN_SHARED_WORDS:
+            return Evidence(moved=Moved(row, other_row))
+        num_partners += 0 < shared[row] == most_shared
+    if num_partners >= max(5, len(sample) / 4):
+        return Evidence(shown_by="words agree")
+    return Evidence()
 
 
 # Rows of inputs, joined by their ids or by position.
@@ -368,30 +443,12 @@ class Rows:
                 first_use = self.place(earlier)
                 raise InputError(
                     f"{self.place(row)}: segment {name!r} occurs again; it is in {first_use} too. ",
-                    *self._remedy_of_repeats(),
-                    *WAYS_OUT,
+                    "Leave one out, name a key of two columns, ",
+                    Argument("columns", {"segment": "NAME+NAME"}),
+                    ", ",
+                    *WAY_OUT,
                 )
         return rows
-
-    def _remedy_of_repeats(self) -> tuple[str | Argument, ...]:
-        """Return what to do about ids that occur again.
-
-        A second column is named if it tells them apart.
-        """
-        ids = self.ids or ()
-        table = self.table
-        if table is None:
-            return ("Leave one out, ",)
-        for name in table.names:
-            if name in self.id_columns or name in BY_PRODUCTS:
-                continue
-            keys = column_keys(table.values(name))[self.at].tolist()
-            is_key = len(set(zip(ids, keys, strict=True))) == len(ids)
-            # A column that is a key alone may be a counter of rows.
-            if is_key and len(set(keys)) < len(ids):
-                key = "+".join((name, *self.id_columns))
-                return ("Name a key of two columns, ", Argument("columns", {"segment": key}), ", ")
-        return ("Leave one out, ",)
 
 
 RowsOfSegments = Mapping[str | int, int]
@@ -475,9 +532,20 @@ def _joined_rows(first: RowsOfSegments, second: RowsOfSegments) -> NDArray[np.in
     return np.array(pairs, dtype=np.intp).reshape(-1, 2)
 
 
-def lacks_segment(place: str, name: str | int, title: str) -> str:
-    """Return the beginning of the error for a segment that an input lacks."""
-    return f"{place}: segment {name!r} is not in {title}. Add it there, "
+def lacks_segment(place: str, name: str | int, title: str, others: Iterable[str | int]) -> str:
+    """Return the beginning of the error for a segment that an input lacks, which has others."""
+    key = id_key(name)
+    alike = next((other for other in others if id_key(other) == key), None)
+    but = "" if alike is None else f", but {alike!r} is"
+    return f"{place}: segment {name!r} is not in {title}{but}. Add it there, "
+
+
+def id_key(name: str | int) -> str:
+    """Return what ids have in common that look alike.
+
+    Quotes around them, zeros before numbers, and the form of letters do not count.
+    """
+    return str(natural_key(plain_text(name).strip("'\"`\u2018\u2019\u201c\u201d"))[0])
 
 
 # Tables, of which some rows were joined.
@@ -496,6 +564,24 @@ class TablePart:
 
     They hold scores, or the names of systems, metrics and runs.
     """
+    name: str = ""
+    """The system, if the table has several."""
+
+    @property
+    def title(self) -> str:
+        """The rows in messages."""
+        return f"{self.name} in {self.table.title}" if self.name else self.table.title
+
+    def place(self, row: int) -> str:
+        """Return the place of a row of the table in messages."""
+        place = self.table.place(row)
+        return f"{place} ({self.name})" if self.name else place
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that may say something of a segment."""
+        left_out = {*self.left_out, *BY_PRODUCTS}
+        return [name for name in self.table.names if name not in left_out]
 
 
 class JoinCheck:
@@ -507,116 +593,173 @@ class JoinCheck:
     def __init__(self, rows_of: Mapping[Rows, RowsOfSegments]) -> None:
         """Check rows that were joined so."""
         self._rows_of = rows_of
-        self._keys: dict[tuple[WholeTable, str], NDArray[np.int64]] = {}
+        self._values = cache(WholeTable.values)
+        self._keys = cache(lambda table, name: column_keys(table.values(name)))
+        self._counts = cache(_is_counter)
+        self._words = cache(self._words_of_row)
 
     def of_tables(self, tables: Sequence[Sequence[TablePart]]) -> dict[WholeTable, str]:
-        """Return what an output says of tables that were joined by position.
+        """Return what an output says of how the rows of tables were joined.
 
         The further parts of a table are compared with its first part, and the first parts with each
         other. InputError is raised as by `how`.
         """
-        said: dict[WholeTable, str] = {}
+        pairs = list(combinations([parts[0] for parts in tables], 2))
         for first, *further in tables:
-            for other in further:
-                self.how(first, other)
-        for (first, *_), (second, *_) in combinations(tables, 2):
+            pairs += [(first, part) for part in further]
+        said: dict[WholeTable, str] = {}
+        for first, second in pairs:
             how = self.how(first, second)
-            if first.rows.ids is None or second.rows.ids is None:
-                said.setdefault(first.table, how)
-                said.setdefault(second.table, how)
+            for part in (first, second):
+                # The join of which the least is known counts.
+                if part.table not in said or "nothing" in how:
+                    said[part.table] = how
         return said
 
     def how(self, first: TablePart, second: TablePart) -> str:
-        """Return what an output says of a join, such as "by id".
+        """Return what an output says of a join, such as "by id: 'question' agrees".
 
-        Ids that one of the tables has beside one without have to be in order, unless a column shows
+        Ids that one of the tables has beside one without have to be in order, unless values show
         the order of the rows. InputError is raised if the join may be wrong.
         """
         positions = _joined_rows(self._rows_of[first.rows], self._rows_of[second.rows])
         rows = np.asarray(first.rows.at, dtype=np.intp)[positions[:, 0]]
         other_rows = np.asarray(second.rows.at, dtype=np.intp)[positions[:, 1]]
-        are_ids = first.rows.ids is not None and second.rows.ids is not None
-        # Ids that do not follow the positions of rows were not made by counting rows.
-        if are_ids and not np.array_equal(np.argsort(rows), np.argsort(other_rows)):
-            return "by id"
-        evidence = evidence_of(self._joined(first, rows), self._joined(second, other_rows))
-        tables = (first.table, second.table)
+        are_ids = _are_by_id(first, second)
+        evidence = evidence_of(
+            self._joined(first, rows, are_ids=are_ids),
+            self._joined(second, other_rows, are_ids=are_ids),
+        )
         if evidence.moved is not None:
-            raise _contradiction(evidence.moved, tables, rows, other_rows)
-        if are_ids:
-            return "by id"
-        if evidence.unsettled is not None:
+            joined = np.stack([rows, other_rows], axis=1)
+            raise self._contradiction(evidence.moved, first, second, joined)
+        if evidence.unsettled is not None and _has_to_be_shown(first, second):
             name, other = evidence.unsettled
-            keys = self._column(first.table, name)[rows]
-            other_keys = self._column(second.table, other)[other_rows]
-            differing = int(np.argmax(keys != other_keys))
-            raise _unshown(name, other, tables, rows[differing])
-        if evidence.shown_by is not None:
-            return f"by position: {evidence.shown_by!r} agrees"
+            keys = self._keys(first.table, name)[rows]
+            differs = keys != self._keys(second.table, other)[other_rows]
+            raise _unshown(evidence.unsettled, first, second, int(rows[np.argmax(differs)]))
+        if are_ids:
+            ids = "+".join(first.rows.id_columns) or "the column without a name"
+            return f"by {ids}: {evidence.shown_by or 'nothing else shows it'}"
+        if evidence.shown_by:
+            return f"by position: {evidence.shown_by}"
         if first.rows.ids is not None:
             _check_order(first.rows, second.rows)
         if second.rows.ids is not None:
             _check_order(second.rows, first.rows)
         return "by position: nothing contradicts it"
 
-    def _joined(self, table: TablePart, rows: NDArray[np.intp]) -> JoinedTable:
+    def _joined(self, part: TablePart, rows: NDArray[np.intp], *, are_ids: bool) -> JoinedTable:
+        table = part.table
+        in_order = np.sort(np.asarray(part.rows.at, dtype=np.intp))
         columns = {}
-        in_order = np.sort(np.asarray(table.rows.at, dtype=np.intp))
-        for name in table.table.names:
-            if name in table.left_out or name in BY_PRODUCTS:
+        outputs = set(part.outputs)
+        texts = []
+        for name in part.columns:
+            # Beside ids a counter says nothing: it may have counted the rows of its own file.
+            if are_ids and (name in part.rows.id_columns or self._counts(table, name)):
                 continue
-            keys = self._column(table.table, name)
+            keys = self._keys(table, name)
             columns[name] = ColumnKeys(keys[rows], counts_rows=_counts_rows(keys[in_order]))
-        return JoinedTable(columns, table.outputs)
+            if {plain_name(name), plain_name(name).removesuffix("s")} & OUTPUTS:
+                outputs.add(name)
+            if name not in part.rows.id_columns and not self._counts(table, name):
+                texts.append(name)
 
-    def _column(self, table: WholeTable, name: str) -> NDArray[np.int64]:
-        if (table, name) not in self._keys:
-            self._keys[table, name] = column_keys(table.values(name))
-        return self._keys[table, name]
+        def words(row: int) -> list[str]:
+            return self._words(table, tuple(texts), int(rows[row]))
+
+        return JoinedTable(columns, words, frozenset(outputs))
+
+    def _words_of_row(self, table: WholeTable, names: Sequence[str], row: int) -> list[str]:
+        words: dict[str, None] = {}
+        for name in names:
+            value = self._values(table, name)[row]
+            if not isinstance(value, int | float):
+                words |= dict.fromkeys(_WORD.findall(plain_text(value)))
+        return list(words)
+
+    def _contradiction(
+        self, moved: Moved, first: TablePart, second: TablePart, joined: NDArray[np.intp]
+    ) -> InputError:
+        """Return the error for a value, or words, in rows that were not joined, (segments, 2)."""
+        are_ids = _are_by_id(first, second)
+        evidence = "its words are"
+        may_be_ids = bool(moved.column)
+        columns = {first: moved.column, second: moved.other_column}
+        if moved.column:
+            evidence = f"its {moved.column!r} is the {moved.other_column!r}"
+        for part, name in columns.items():
+            if name:
+                keys = self._keys(part.table, name)[np.asarray(part.rows.at)]
+                is_unique = len(np.unique(keys)) == len(keys) and BLANK not in keys
+                may_be_ids &= is_unique and not self._counts(part.table, name)
+        named = []
+        if may_be_ids:
+            named = ["if that column has the ids, ", _named_ids(columns.values()), ", "]
+        return InputError(
+            f"By {'id' if are_ids else 'position'}, {first.place(joined[moved.row, 0])} meets "
+            f"{second.place(joined[moved.row, 1])}, but {evidence} of "
+            f"{second.place(joined[moved.other_row, 1])}: ",
+            *named,
+            *_trusted(first, second),
+        )
 
 
-def _contradiction(
-    moved: Moved,
-    tables: tuple[WholeTable, WholeTable],
-    rows: NDArray[np.intp],
-    other_rows: NDArray[np.intp],
-) -> InputError:
-    first, second = tables
-    row = int(rows[moved.row])
-    other_row = int(other_rows[moved.other_row])
-    value = shortened(str(first.values(moved.column)[row]))
-    columns: str | list[str] = moved.column
-    if moved.column != moved.other_column:
-        columns = [moved.column, moved.other_column]
-    return InputError(
-        f"{moved.other_column!r} of {second.title} has the values of {moved.column!r} "
-        f"of {first.title}, in other rows: {value!r} is in {first.place(row)} "
-        f"and in {second.place(other_row)}. If these are the ids, ",
-        Argument("columns", {"segment": columns}),
-        "; if the rows are in the same order all the same, ",
-        BY_POSITION,
-        ".",
-    )
+def _is_counter(table: WholeTable, name: str) -> bool:
+    """Return whether a column only counts, in single words; `question 7` is a text."""
+    values = table.values(name)
+    return only_count(values) and " " not in str(values[0])
+
+
+def _are_by_id(first: TablePart, second: TablePart) -> bool:
+    return first.rows.ids is not None and second.rows.ids is not None
+
+
+def _has_to_be_shown(first: TablePart, second: TablePart) -> bool:
+    """Return whether rows were joined by position, or by ids that only count rows."""
+    if not _are_by_id(first, second):
+        return True
+    return only_count(first.rows.ids or ()) and only_count(second.rows.ids or ())
 
 
 def _unshown(
-    name: str,
-    other: str,
-    tables: tuple[WholeTable, WholeTable],
+    names: tuple[str, str],
+    first: TablePart,
+    second: TablePart,
     row: int,
 ) -> InputError:
-    first, second = tables
+    """Return the error for rows that nothing shows to belong together."""
+    name, other = names
     difference = f"{name!r} differs, first in {first.place(row)}"
     if name != other:
         difference = f"{name!r} and {other!r} have nothing in common"
+    order = "are in the same order"
+    if _are_by_id(first, second):
+        order = "belong together by their ids, which only count"
     return InputError(
-        f"Nothing shows that the rows of {first.title} and {second.title} are in the same order: "
-        f"{difference}. Name a column of ids, ",
+        f"Nothing shows that the rows of {first.title} and {second.title} {order}: {difference}. "
+        "Name a column of ids, ",
         NAMED_IDS,
-        ", or say that they are, ",
-        BY_POSITION,
-        ".",
+        ", or, ",
+        *_trusted(first, second),
     )
+
+
+def _trusted(first: TablePart, second: TablePart) -> list[str | Argument]:
+    """Return the option that trusts how rows were joined, and when to use it."""
+    names = (*first.rows.id_columns, *second.rows.id_columns)
+    if not _are_by_id(first, second):
+        return ["if the rows are in the same order all the same, ", BY_POSITION, "."]
+    if not {*names} <= {*first.table.names, *second.table.names}:
+        return ["if the index has the ids, make it a column and name that, ", NAMED_IDS, "."]
+    return ["if the ids are right, ", _named_ids(names), "."]
+
+
+def _named_ids(columns: Iterable[str]) -> Argument:
+    """Return the option that names a column of ids, or that of each table."""
+    names = list(dict.fromkeys(columns))
+    return Argument("columns", {"segment": names[0] if len(names) == 1 else names})
 
 
 # Two whole tables.
@@ -675,8 +818,9 @@ def _lacking(tables: Sequence[TablePart], rows_of: Mapping[Rows, RowsOfSegments]
     for table, other in (tables, tables[::-1]):
         for name, row in rows_of[table.rows].items():
             if name not in rows_of[other.rows]:
-                start = lacks_segment(table.rows.place(row), name, other.rows.title)
-                return InputError(start, "or leave it out here, ", *WAYS_OUT)
+                others = rows_of[other.rows]
+                start = lacks_segment(table.rows.place(row), name, other.rows.title, others)
+                return InputError(start, "or leave it out here, ", *WAY_OUT)
     raise AssertionError(tables)
 
 

@@ -120,14 +120,14 @@ class ColumnChoice:
     ignored: tuple[str, ...]
     """All other columns, and systems that were not named."""
     joined: str = ""
-    """How its rows were joined by position with those of other tables, and what shows it; empty
-    with ids.
+    """How its rows were joined with those of other tables, and what shows it; empty if there are
+    no others.
     """
 
 
 def _segments_by(choice: ColumnChoice) -> str:
     ids = choice.roles.get("segment")
-    if ids is None:
+    if choice.joined or ids is None:
         return choice.joined or "by position"
     return f"by {'+'.join(ids) or 'the column without a name'}"
 

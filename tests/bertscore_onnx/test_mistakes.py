@@ -366,7 +366,7 @@ AT_THE_SHELL = {
     ),
     "score -m $M -c ids.csv -r refs.csv": (
         "ids.csv, line 3: segment '2' is not in refs.csv",
-        "--columns segment=none",
+        "--columns segment=NAME",
     ),
     "score -m $M -c array.json": ("array.json, line 1", "one object per line", "jq"),
     "score -m $M -c broken.jsonl": ("line 2", "'nope' is no JSON", "one object per line"),

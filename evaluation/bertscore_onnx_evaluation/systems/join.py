@@ -261,8 +261,15 @@ def _how_joined(
         # Outputs and results may differ between tables whose rows are the same segments.
         outputs = frozenset(names["candidate"])
         left_out = frozenset().union(*(names[role] for role in _ROLES_OF_RESULTS))
-        rows_of_table = dict.fromkeys(column.rows for column in of_table)
-        tables.append([TablePart(table, rows, outputs, left_out) for rows in rows_of_table])
+        names_of_rows: dict[Rows, str] = {}
+        for column in of_table:
+            name = f"{column.name} {column.run}".strip()
+            names_of_rows.setdefault(column.rows, name)
+        parts = []
+        for rows, name in names_of_rows.items():
+            shown = name if len(names_of_rows) > 1 else ""
+            parts.append(TablePart(table, rows, outputs, left_out, shown))
+        tables.append(parts)
     return JoinCheck(rows_of).of_tables(tables)
 
 
@@ -286,7 +293,8 @@ def _incomplete(
         title = column.rows.title
         if title not in places:
             first = list(places.values())[-1]
-            return InputError(lacks_segment(first, name, title), *remedy)
+            others = rows_of[column.rows]
+            return InputError(lacks_segment(first, name, title, others), *remedy)
         row = rows_of[column.rows].get(name)
         if row is not None and not _is_missing(column.values[row]):
             continue

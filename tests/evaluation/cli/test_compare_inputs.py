@@ -165,12 +165,12 @@ CASES = {
     # a table for each metric
     "a file for each metric, named": Case(
         {"x.csv": WIDE, "y.csv": table({"id": IDS, **SECOND}, order=ORDER)},
-        "--scores x.csv y.csv --systems A B",
+        "--scores x.csv y.csv --systems A B --columns segment=id",
         {"x": ab(), "y": ab(SECOND)},
     ),
     "runs of a file for each metric": Case(
         {"1.csv": WIDE, "2.csv": table({"id": IDS, **SECOND}, order=ORDER)},
-        "--scores judge=1.csv judge=2.csv --systems A B",
+        "--scores judge=1.csv judge=2.csv --systems A B --columns segment=id",
         {"judge": ab(MEAN)},
     ),
     # a row for each system and segment
@@ -203,7 +203,7 @@ CASES = {
         {"s.csv": table(LONG)},
         "--scores s.csv --columns system=model score=x+y",
         {"x": ab(), "y": ab(SECOND)},
-        ("score x+y; segments by id.",),
+        ("score x+y; segments by id: nothing else shows it.",),
     ),
     "a system in two files": Case(
         {f"{pair}.csv": long(systems=pair, extra={"metric": ["m"] * 60}) for pair in ("AB", "BC")},
@@ -224,7 +224,7 @@ CASES = {
         "--scores A.csv B.csv --columns score=faithfulness+relevancy",
         BOTH,
         (
-            "A is A.csv, B is B.csv; score faithfulness+relevancy; segments by id; ignored "
+            "A is A.csv, B is B.csv; score faithfulness+relevancy; segments by id: 'question' agrees; ignored "
             "question, answer",
         ),
     ),
@@ -336,7 +336,7 @@ CASES = {
         },
         "--scores A.csv B.csv --columns score=f --fail-if-worse",
         said=(
-            "'prompt' of B.csv has the values of 'prompt' of A.csv, in other rows",
+            "By position, A.csv, line 2 meets B.csv, line 2, but its 'prompt' is the 'prompt' of",
             "if the rows are in the same order all the same, --columns segment=none.",
         ),
     ),
@@ -447,7 +447,7 @@ TEXT_CASES = {
         OUTPUTS,
         (
             "A is A.csv, B is B.csv; candidate candidate; segments by id",
-            "r.csv: reference reference+reference2; segments by id.",
+            "r.csv: reference reference+reference2; segments by id: nothing else shows it.",
         ),
     ),
     "tables of usual names": Case(
