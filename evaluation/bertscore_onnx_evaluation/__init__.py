@@ -37,8 +37,8 @@ __all__ = [
 _MODULES = {
     "Comparison": "systems.comparison",
     "JudgedSystems": "metrics.judged_systems",
-    "LayerTuning": "layers",
-    "MetaEvaluation": "metrics.meta_results",
+    "LayerTuning": "layer_tuning",
+    "MetaEvaluation": "metrics.meta_evaluation",
     "MetricScores": "metric_scores",
     "SegmentMeans": "systems.corpus_scores",
     "SummedStatistics": "systems.corpus_scores",
@@ -61,7 +61,8 @@ _MODULES = {
 
 if TYPE_CHECKING:
     from bertscore_onnx_evaluation.harness_logs import harness_scores
-    from bertscore_onnx_evaluation.layers import LayerTuning, pairs_into_one_language, tune_layers
+    from bertscore_onnx_evaluation.layer_tuning import LayerTuning
+    from bertscore_onnx_evaluation.layers import pairs_into_one_language, tune_layers
     from bertscore_onnx_evaluation.metric_scores import (
         MetricScores,
         preceding_sentences,
@@ -76,7 +77,7 @@ if TYPE_CHECKING:
     from bertscore_onnx_evaluation.metrics.eval_set import read_eval_set
     from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
     from bertscore_onnx_evaluation.metrics.meta import meta_evaluate
-    from bertscore_onnx_evaluation.metrics.meta_results import MetaEvaluation
+    from bertscore_onnx_evaluation.metrics.meta_evaluation import MetaEvaluation
     from bertscore_onnx_evaluation.metrics.ranks import clusters
     from bertscore_onnx_evaluation.systems.compare_systems import compare
     from bertscore_onnx_evaluation.systems.comparison import Comparison

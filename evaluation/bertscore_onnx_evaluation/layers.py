@@ -5,10 +5,10 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import sqrt
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,8 +17,8 @@ from bertscore_onnx.bundle import catalogue
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.errors import InputError, UnknownLayerError
 from bertscore_onnx.scorer import BERTScorer
-from bertscore_onnx.tables.table import TableFormat, number
 from bertscore_onnx.text.texts import Reference, Text
+from bertscore_onnx_evaluation.layer_tuning import LayerCorrelation, LayerResult, LayerTuning
 from bertscore_onnx_evaluation.metrics.correlation import (
     CLOSE,
     Floats,
@@ -28,9 +28,7 @@ from bertscore_onnx_evaluation.metrics.correlation import (
     scipy_module,
 )
 from bertscore_onnx_evaluation.metrics.statistics import NORMAL, UnitSums, sum_by_unit
-from bertscore_onnx_evaluation.results import Result
 from bertscore_onnx_evaluation.systems.paired_tests import (
-    MIN_UNITS,
     NUM_RESAMPLES,
     SEED,
     SIGNIFICANT,
@@ -38,7 +36,7 @@ from bertscore_onnx_evaluation.systems.paired_tests import (
 )
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 
 def layer_sums(
@@ -82,195 +80,6 @@ def resampled_pearson(sums: UnitSums, rng: np.random.Generator, num_resamples: i
     """
     drawn = bootstrap_counts(rng, len(sums.sums), num_resamples)
     return np.concatenate([sums.statistic(counts @ sums.sums) for counts in drawn])
-
-
-# The result: how each layer of a model correlates with human scores, and which is best.
-
-
-MIN_JUDGEMENTS = 100
-"""Below it the best layer is largely luck.
-
-On WMT16 the choice by 30 judgements loses 0.014 of r, by 100 0.003.
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class LayerCorrelation:
-    """The correlation of P, R or F at a layer with human scores.
-
-    It is Pearson's r, the mean over language pairs.
-    """
-
-    pearson: float | None
-    """None where the scores are constant in a language pair, and so have no correlation."""
-    low: float | None
-    """The lower end of the 95 % interval by bootstrap, widened for few units as Student's t is.
-
-    None where no resample has a value.
-    """
-    high: float | None
-    """The upper end."""
-    language_pairs: Mapping[str, float | None]
-    """Pearson's r in each language pair."""
-
-
-@dataclass(frozen=True, slots=True)
-class LayerResult:
-    """One layer."""
-
-    layer: int | str
-    """Its number; 0 is the embeddings.
-
-    Of a further scorer also its matching: `3 by code-bert-score`.
-    """
-    precision: LayerCorrelation
-    recall: LayerCorrelation
-    f1: LayerCorrelation
-    p: float | None
-    """The p-value of F's distance to the best layer, tested against the maximum over all layers.
-
-    None for that layer itself, and without a value.
-    """
-    loss: float | None
-    """How much lower F's correlation is than the best layer's.
-
-    0 for the best; None without a value.
-    """
-    loss_high: float | None
-    """How much lower it may be than any other layer's.
-
-    It is the upper bound at 95 % for a layer named beforehand. For a layer that was chosen on these
-    judgements, as the best layer was, the bound is too low more often.
-    """
-
-
-@dataclass(frozen=True, slots=True)
-class LayerTuning(Result):
-    """The correlations of each layer with human scores.
-
-    As a table it is TSV.
-    """
-
-    _FORMATS: ClassVar[tuple[TableFormat, ...]] = ("tsv",)
-
-    signature: str
-    """How the scores were made."""
-    num_resamples: int
-    seed: int
-    language_pairs: Mapping[str, int]
-    """How many rows have a human score, by language pair."""
-    units: Mapping[str, int]
-    """How many units were drawn from: documents, segments or references."""
-    left_out: Mapping[str, str]
-    """The language pairs that are left out of all means, each with the reason."""
-    layers: tuple[LayerResult, ...]
-    """Every layer, from 0; then the layers of further scorers."""
-    best_layer: int | str
-    """The layer with the highest correlation of F; the first of equals."""
-    best_pearson: float
-    """Its correlation."""
-    optimism: float | None
-    """By how much that correlation is too high, because the layer was chosen for it.
-
-    It is the mean over resamples of the best layer's correlation in the resample minus its
-    correlation in all rows. It is too small: in simulations of equally good layers about two thirds
-    of the gain. None without resamples.
-    """
-    export_command: str
-    """The command that exports the model at that layer."""
-
-    @property
-    def best(self) -> LayerResult:
-        """The result of the best layer."""
-        return next(result for result in self.layers if result.layer == self.best_layer)
-
-    @property
-    def not_worse(self) -> tuple[int | str, ...]:
-        """The other layers that may be as good: p is 0.05 or more."""
-        layers = []
-        for result in self.layers:
-            if result.p is not None and result.p >= SIGNIFICANT:
-                layers.append(result.layer)
-        return tuple(layers)
-
-    @property
-    def warnings(self) -> list[str]:
-        """What is wrong with the judgements.
-
-        Language pairs may be left out, judgements may be too few, or reversed.
-        """
-        warnings = []
-        for name, reason in self.left_out.items():
-            warnings.append(f"{name} is left out of all means: {reason}.")
-        in_use = [name for name in self.language_pairs if name not in self.left_out]
-        num_judged = sum(self.language_pairs[name] for name in in_use)
-        num_units = sum(self.units[name] for name in in_use)
-        if num_judged < MIN_JUDGEMENTS or num_units < MIN_UNITS:
-            warnings.append(
-                f"{num_judged} judgements of {num_units} references, segments or documents are "
-                f"few. Below {MIN_JUDGEMENTS} and {MIN_UNITS}, the best layer is largely luck, "
-                "and intervals are too narrow."
-            )
-        if all(layer.f1.pearson is None or layer.f1.pearson < 0 for layer in self.layers):
-            negative = "F correlates negatively with the judgements at every layer."
-            warnings.append(f"{negative} Are higher judgements better?")
-        return warnings
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what `to_json` writes."""
-        language_pairs = {}
-        for name, num_judged in self.language_pairs.items():
-            language_pairs[name] = {
-                "n": num_judged,
-                "units": self.units[name],
-                "left_out": self.left_out.get(name),
-            }
-        return {
-            "signature": self.signature,
-            "warnings": self.warnings,
-            "resamples": self.num_resamples,
-            "seed": self.seed,
-            "best_layer": self.best_layer,
-            "best_pearson": self.best_pearson,
-            "optimism": self.optimism,
-            "not_worse": list(self.not_worse),
-            "language_pairs": language_pairs,
-            "layers": [asdict(result) for result in self.layers],
-            "export": self.export_command,
-        }
-
-    def figure(self) -> "Figure":
-        """Return a matplotlib figure of the correlation of F by layer.
-
-        The intervals are a band.
-
-        Raises:
-            MissingExtraError: matplotlib is not installed.
-        """
-        from bertscore_onnx_evaluation.report.figures import layers_figure
-
-        curve = []
-        for result in self.layers:
-            f1 = result.f1
-            curve.append((str(result.layer), f1.pearson, f1.low, f1.high))
-        caption = [" ".join(self.warnings), self.signature]
-        return layers_figure(curve, self.layers.index(self.best), caption)
-
-    def _rows(self) -> Iterator[Mapping[str, Any]]:
-        write = number(6, missing="")
-        notes = " ".join(self.warnings)
-        for result in self.layers:
-            scores = {"precision": result.precision, "recall": result.recall, "f1": result.f1}
-            values: dict[str, float | None] = {}
-            for name, score in scores.items():
-                values[name] = score.pearson
-                values[f"{name}_low"] = score.low
-                values[f"{name}_high"] = score.high
-            values |= {"p": result.p, "loss": result.loss, "loss_high": result.loss_high}
-            for language_pair, pearson in result.f1.language_pairs.items():
-                values[f"f1_{language_pair}"] = pearson
-            written = {name: write(value) for name, value in values.items()}
-            yield {"layer": result.layer, **written, "notes": notes}
 
 
 def tune_layers(
@@ -393,6 +202,7 @@ def tune_layers(
         seed,
         num_judged,
         num_units,
+        "references" if units is None else "segments or documents",
         left_out,
         layers,
         labels[best],

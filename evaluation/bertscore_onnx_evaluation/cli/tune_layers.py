@@ -12,8 +12,7 @@ from bertscore_onnx.cli.inputs import check_tables, input_file
 from bertscore_onnx.cli.options import FilesFormat, check_contexts, chosen_model, shared_options
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.specs import columns_of, columns_option, dialect_of
-from bertscore_onnx.cli.terminal import echo, print_table, print_text
-from bertscore_onnx.tables.aligned import terminal_width
+from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.tables.columns import CANDIDATE_COLUMNS, roles_of_command
 from bertscore_onnx_evaluation.cli.options import (
     HUMAN_COLUMNS,
@@ -28,20 +27,12 @@ from bertscore_onnx_evaluation.cli.options import (
 if TYPE_CHECKING:
     from bertscore_onnx.scorer import BERTScorer
     from bertscore_onnx.settings import ScorerSettings
-    from bertscore_onnx_evaluation.layers import LayerCorrelation, LayerTuning
 
 
 _ROLES = roles_of_command("tune-layers")
 SEGMENT_COLUMNS = ("document", "segment", "segment_id")
 _FORMATS = "TSV, CSV, JSON lines or Parquet"
 _DEFAULT_PAIRS = "those into the most common target language"
-_CURVE = 40
-"""Width of the curve's axis."""
-_OPTIONAL = (8, 6, 1, 2)
-"""The columns of the report that a narrow terminal does not show.
-
-They are the curve, then "at most", P and R.
-"""
 
 
 @shared_options("model_type", "device", "nthreads", "batch_size", needs_model=False)
@@ -166,15 +157,10 @@ def tune_layers(
             seed=seed,
             verbose=False if quiet else None,
         )
-    if not quiet:
-        for warning in tuning.warnings:
-            echo(f"Warning: {warning}")
-    if output_format == "text":
-        _print_report(tuning)
-    elif output_format == "json":
+    if output_format == "json":
         print(tuning.to_json())
     else:
-        print(tuning.table("tsv"))
+        print(tuning.table(output_format))
     save_figure(tuning, figure)
 
 
@@ -188,94 +174,3 @@ def _opened(scorers: "list[ScorerSettings]") -> "Iterator[BERTScorer]":
     for settings in scorers:
         with BERTScorer(**settings) as scorer:
             yield scorer
-
-
-def _print_report(tuning: "LayerTuning") -> None:
-    """Print a table with the curve of F, then the conclusion."""
-    from bertscore_onnx.tables.table import number, p_value  # costs start-up time
-    from bertscore_onnx_evaluation.systems.paired_tests import SIGNIFICANT
-
-    short = number(3)
-    write_p = p_value(3, SIGNIFICANT)
-    names = [name for name in tuning.language_pairs if name not in tuning.left_out]
-    judged = sum(tuning.language_pairs[name] for name in names)
-    mean = ""
-    if len(names) != 1:
-        mean = f", mean over {len(names)} language pairs"
-    print(tuning.signature)
-    print_text(f"Pearson's r with {judged:,} judgements of {', '.join(names)}{mean}\n")
-    lows = [layer.f1.low for layer in tuning.layers if layer.f1.low is not None]
-    highs = [layer.f1.high for layer in tuning.layers if layer.f1.high is not None]
-    low = min(lows, default=-1.0)
-    high = max(highs, default=1.0)
-    start = f"F from {low:.3f}"
-    axis = start + f"to {high:.3f}".rjust(_CURVE - len(start))
-    rows = [["layer", "P", "R", "F", "95 % of F", "lower by", "at most", "p", axis]]
-    for layer in tuning.layers:
-        f1 = layer.f1
-        interval = "-"
-        if f1.low is not None:
-            interval = f"{short(f1.low)} to {short(f1.high)}"
-        p = "best"
-        if layer.layer != tuning.best_layer:
-            p = write_p(layer.p)
-        cells = [
-            str(layer.layer),
-            _digits(layer.precision.pearson),
-            _digits(layer.recall.pearson),
-            _digits(f1.pearson),
-            interval,
-            _digits(layer.loss),
-            _digits(layer.loss_high),
-            p,
-            _curve(f1, low, high),
-        ]
-        rows.append(cells)
-    print_table(rows, width=terminal_width(), whole=range(9), optional=_OPTIONAL)
-    conclusion = f"Layer {tuning.best_layer} correlates best with human judgements."
-    print_text(f"\n{conclusion} {_losses(tuning)}")
-    if tuning.optimism is not None:
-        print_text(
-            f"Its r is {_digits(tuning.best_pearson)}, including the gain from being chosen on "
-            f"these judgements, about {_digits(tuning.optimism)}; judge it on others."
-        )
-    print(tuning.export_command)
-
-
-def _losses(tuning: "LayerTuning") -> str:
-    """Describe the loss of the layers that are not significantly worse."""
-    from bertscore_onnx_evaluation.systems.paired_tests import SIGNIFICANT
-
-    if all(layer.p is None for layer in tuning.layers):
-        return "There are too few judgements to test the others."
-    losses = []
-    for layer in tuning.layers:
-        if layer.layer in tuning.not_worse:
-            lower = f"layer {layer.layer} has r lower by {_digits(layer.loss)}"
-            losses.append(f"{lower}, at most {_digits(layer.loss_high)}")
-    if not losses:
-        return f"All others are significantly worse (p below {SIGNIFICANT})."
-    bound = "At most: at 95 %, for a layer named beforehand."
-    return f"Perhaps as good (p of {SIGNIFICANT} or more): {'; '.join(losses)}. {bound}"
-
-
-def _curve(correlation: "LayerCorrelation", low: float, high: float) -> str:
-    """Draw the interval as hyphens, and the correlation on it as an `o`."""
-
-    def place(value: float) -> int:
-        return round((value - low) / ((high - low) or 1.0) * (_CURVE - 1))
-
-    if correlation.pearson is None or correlation.low is None or correlation.high is None:
-        return ""
-    first = place(correlation.low)
-    last = place(correlation.high)
-    line = list(" " * first + "-" * (last - first + 1))
-    mark = min(max(place(correlation.pearson), first), last)
-    line[mark] = "o"
-    return "".join(line)
-
-
-def _digits(value: float | None) -> str:
-    from bertscore_onnx.tables.table import number  # costs start-up time
-
-    return number(4)(value)

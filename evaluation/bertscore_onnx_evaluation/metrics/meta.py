@@ -14,6 +14,21 @@ from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.repeats import RepeatCounter
 from bertscore_onnx.tables.table import natural_key, plural
 from bertscore_onnx_evaluation.metric_scores import MetricScores
+from bertscore_onnx_evaluation.metrics.agreement import (
+    MIN_SYSTEMS,
+    OF_OUTPUTS,
+    OF_SYSTEMS,
+    R_BY_ITEM,
+    R_OF_OUTPUTS,
+    R_OF_SYSTEMS,
+    Key,
+    Kind,
+    LanguagePairResult,
+    Level,
+    MetricAgreement,
+    MetricMean,
+    label,
+)
 from bertscore_onnx_evaluation.metrics.correlation import (
     CLOSE,
     Floats,
@@ -30,22 +45,7 @@ from bertscore_onnx_evaluation.metrics.correlation import (
     tie_calibrated_accuracy,
 )
 from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
-from bertscore_onnx_evaluation.metrics.meta_results import (
-    MIN_SYSTEMS,
-    OF_OUTPUTS,
-    OF_SYSTEMS,
-    R_OF_OUTPUTS,
-    R_OF_SYSTEMS,
-    Agreement,
-    Key,
-    Kind,
-    LanguagePairResult,
-    Level,
-    MetaEvaluation,
-    MetricAgreement,
-    MetricMean,
-    label,
-)
+from bertscore_onnx_evaluation.metrics.meta_evaluation import MetaEvaluation
 from bertscore_onnx_evaluation.metrics.ranks import (
     MeasureTests,
     compare_metrics,
@@ -78,36 +78,28 @@ known).
 # How one metric agrees with human scores in one language pair.
 
 
-def _system_agreement(
+def _measures(
     judged: JudgedSystems, metric: MetricScores, permutations: int, seed: int
-) -> Agreement | None:
-    """Compare a metric's scores of whole systems with human scores.
+) -> tuple[dict[Key, Measure], dict[Level, int]]:
+    """Compare a metric's scores with human scores.
 
-    None if the metric has none.
+    With the measures comes the number of systems, and of outputs, that have both scores.
     """
-    if metric.system is None:
-        return None
-    r = correlate_pairs(judged.human_system, metric.system)
-    return Agreement(r.n, {"spa": _soft_accuracy(judged, metric, permutations, seed), "pearson": r})
-
-
-def _segment_agreement(judged: JudgedSystems, metric: MetricScores) -> Agreement | None:
-    """Compare a metric's scores of segments with human scores.
-
-    None if either has none.
-    """
-    if judged.human_segment is None or metric.segment is None:
-        return None
-    is_judged = judged.is_judged.any(axis=0)
-    human = judged.human_segment[:, is_judged]  # (systems, judged segments)
-    scores = metric.segment[:, is_judged]
-    r = correlate(human, scores)
-    measures = {
-        "acc_eq": tie_calibrated_accuracy(human, scores),
-        "pearson": r,
-        "pearson_by_item": correlate(human, scores, by="segment"),
-    }
-    return Agreement(r.n, measures)
+    measures: dict[Key, Measure] = {}
+    numbers: dict[Level, int] = {}
+    if metric.system is not None:
+        measures[OF_SYSTEMS] = _soft_accuracy(judged, metric, permutations, seed)
+        measures[R_OF_SYSTEMS] = correlate_pairs(judged.human_system, metric.system)
+        numbers["system"] = measures[R_OF_SYSTEMS].n
+    if judged.human_segment is not None and metric.segment is not None:
+        is_judged = judged.is_judged.any(axis=0)
+        human = judged.human_segment[:, is_judged]  # (systems, judged segments)
+        scores = metric.segment[:, is_judged]
+        measures[OF_OUTPUTS] = tie_calibrated_accuracy(human, scores)
+        measures[R_OF_OUTPUTS] = correlate(human, scores)
+        measures[R_BY_ITEM] = correlate(human, scores, by="segment")
+        numbers["segment"] = measures[R_OF_OUTPUTS].n
+    return measures, numbers
 
 
 def _soft_accuracy(
@@ -126,7 +118,7 @@ def _soft_accuracy(
     )
 
 
-def _too_few(judged: JudgedSystems) -> dict[str, Measure]:
+def _too_few(judged: JudgedSystems) -> dict[Key, Measure]:
     """Return the measures of few segments, without a value.
 
     They rest on fewer than 20.
@@ -136,15 +128,15 @@ def _too_few(judged: JudgedSystems) -> dict[str, Measure]:
     human = judged.human_segment
     differs = np.fmin.reduce(human) < np.fmax.reduce(human)
     bases = (
-        ("pearson_by_item", differs, "with different human scores"),
-        ("acc_eq", judged.is_shared, "judged for two systems or more"),
+        (R_BY_ITEM, differs, "with different human scores"),
+        (OF_OUTPUTS, judged.is_shared, "judged for two systems or more"),
     )
     too_few = {}
-    for name, is_basis, which in bases:
+    for key, is_basis, which in bases:
         num_segments = int(is_basis.sum())
         if num_segments < MIN_UNITS:
             reason = f"{plural(num_segments, 'segment')} {which}, and it takes {MIN_UNITS}"
-            too_few[name] = no_value(reason, 0)
+            too_few[key] = no_value(reason, 0)
     return too_few
 
 
@@ -178,44 +170,16 @@ def _sums(judged: JudgedSystems, metric: MetricScores) -> Sums:
 
 def _with_intervals(metric: MetricAgreement, sums: Sums, effective: float) -> MetricAgreement:
     """Return a metric with the 95 % intervals of its measures."""
-    of_systems = metric.system and _with_intervals_of_level(
-        metric.system, "system", sums, effective
-    )
-    of_segments = metric.segment and _with_intervals_of_level(
-        metric.segment, "segment", sums, effective
-    )
-    return replace(metric, system=of_systems, segment=of_segments)
-
-
-def _with_intervals_of_level(
-    agreement: Agreement, level: Level, sums: Sums, effective: float
-) -> Agreement:
-    measures = dict(agreement.measures)
-    for name, measure in agreement.measures.items():
-        if measure.value is None or (level, name) not in sums:
+    measures = dict(metric.measures)
+    for key, of_key in sums.items():
+        measure = metric.measure(key)
+        if measure is None or measure.value is None:
             continue
-        ends = interval(
-            measure.value, sums[level, name], effective, is_r=name.startswith("pearson")
-        )
+        ends = interval(measure.value, of_key, effective, is_r=key[1].startswith("pearson"))
         if ends:
             low, high = ends
-            measures[name] = replace(measure, low=low, high=high)
-    return replace(agreement, measures=measures)
-
-
-def _with_ranks(
-    metric: MetricAgreement, ranked_by: Sequence[Key], tests: Mapping[str, MeasureTests]
-) -> MetricAgreement:
-    """Return a metric with its ranks by the measures that rank metrics."""
-    ranks: dict[Level, dict[str, int]] = {"system": {}, "segment": {}}
-    for key in ranked_by:
-        level, measure = key
-        rank = tests[label(key)].ranks.get(metric.name)
-        if rank:
-            ranks[level][measure] = rank
-    of_systems = metric.system and replace(metric.system, ranks=ranks["system"])
-    of_segments = metric.segment and replace(metric.segment, ranks=ranks["segment"])
-    return replace(metric, system=of_systems, segment=of_segments)
+            measures[key] = replace(measure, low=low, high=high)
+    return replace(metric, measures=measures)
 
 
 # One language pair.
@@ -302,7 +266,11 @@ def _language_pair(
         with_intervals = agreement
         if name != RANDOM:  # its values are means over draws
             with_intervals = _with_intervals(agreement, sums.get(name, {}), judged.effective_units)
-        finished[name] = _with_ranks(with_intervals, ranked_by, tests)
+        ranks = {}
+        for key in ranked_by:
+            if name in tests[label(key)].ranks:
+                ranks[key] = tests[label(key)].ranks[name]
+        finished[name] = replace(with_intervals, ranks=ranks)
 
     def place(metric: MetricAgreement) -> tuple[float, ...]:
         keys = (*ranked_by, R_OF_OUTPUTS, R_OF_SYSTEMS)
@@ -351,19 +319,20 @@ def _language_pair(
 def _agreements(
     judged: JudgedSystems,
     scores: Mapping[str, MetricScores],
-    too_few: Mapping[str, Measure],
+    too_few: Mapping[Key, Measure],
     permutations: int,
     seed: int,
 ) -> dict[str, MetricAgreement]:
     """Return how metrics and sentinels agree with human scores, by name."""
     num_of_base_name = Counter(metric.base_name for metric in judged.metrics.values())
     is_by_r = _is_by_r(judged)
-    no_r = {"pearson": no_value("all outputs of a segment score alike", 0)}
+    no_r = {R_OF_OUTPUTS: no_value("all outputs of a segment score alike", 0)}
     agreements = {}
     for name, metric in scores.items():
-        agreement = _agreement(judged, name, metric, too_few, permutations, seed)
+        absent = too_few
         if is_by_r and (name == SEGMENT or _tells_segments(judged, metric)):
-            agreement = replace(agreement, segment=_without(agreement.segment, no_r))
+            absent = {**too_few, **no_r}
+        agreement = _agreement(judged, name, metric, absent, permutations, seed)
         if metric.base_name and num_of_base_name[metric.base_name] == 1:
             agreement = replace(agreement, base_name=metric.base_name)
         agreements[name] = agreement
@@ -374,29 +343,26 @@ def _agreement(
     judged: JudgedSystems,
     name: str,
     metric: MetricScores,
-    too_few: Mapping[str, Measure],
+    absent: Mapping[Key, Measure],
     permutations: int,
     seed: int,
 ) -> MetricAgreement:
-    """Return how a metric agrees with human scores.
-
-    Values that rest on few segments are left out.
-    """
-    of_systems = _without(_system_agreement(judged, metric, permutations, seed), too_few)
-    of_segments = _without(_segment_agreement(judged, metric), too_few)
-    return MetricAgreement(name, name, metric.signature, of_systems, of_segments)
+    """Return how a metric agrees with human scores, without the values that are absent."""
+    measures, numbers = _measures(judged, metric, permutations, seed)
+    for key, measure in absent.items():
+        if key in measures and measures[key].value is not None:
+            measures[key] = measure
+    return MetricAgreement(name, name, metric.signature, measures, numbers)
 
 
 def _agreement_of_random(
-    judged: JudgedSystems, too_few: Mapping[str, Measure], permutations: int, seed: int
+    judged: JudgedSystems, too_few: Mapping[Key, Measure], permutations: int, seed: int
 ) -> MetricAgreement:
     """Return the mean agreement of several draws of random numbers."""
     draws = []
     for metric in random_scores(judged, seed):
         draws.append(_agreement(judged, RANDOM, metric, too_few, permutations, seed))
-    of_systems = mean_agreement(draw.system for draw in draws)
-    of_segments = mean_agreement(draw.segment for draw in draws)
-    return replace(draws[0], system=of_systems, segment=of_segments)
+    return mean_agreement(draws)
 
 
 def _golds(judged: JudgedSystems, agreements: Mapping[str, MetricAgreement]) -> dict[str, float]:
@@ -432,17 +398,6 @@ def _scores_of_systems(judged: JudgedSystems) -> dict[str, tuple[float | None, .
     return scores
 
 
-def _without(agreement: Agreement | None, too_few: Mapping[str, Measure]) -> Agreement | None:
-    """Return an agreement without the values that rest on too few segments."""
-    if agreement is None:
-        return None
-    measures = dict(agreement.measures)
-    for name, measure in too_few.items():
-        if name in measures and measures[name].value is not None:
-            measures[name] = measure
-    return replace(agreement, measures=measures)
-
-
 def _is_by_r(judged: JudgedSystems) -> bool:
     """Return whether r over all outputs ranks metrics.
 
@@ -472,7 +427,7 @@ def _ranked_by(judged: JudgedSystems, agreements: Sequence[MetricAgreement]) -> 
     They are of outputs and of systems, or of systems judged as wholes.
     """
     choices: tuple[Key, ...] = (OF_OUTPUTS, OF_SYSTEMS)
-    if not any(metric.segment for metric in agreements):
+    if not any("segment" in metric.numbers for metric in agreements):
         choices = (R_OF_SYSTEMS,)
     elif _is_by_r(judged):
         choices = (R_OF_OUTPUTS, *choices)
@@ -515,8 +470,8 @@ def _is_reversed(
 
     It does if it is significantly worse than its negative.
     """
-    if agreement.segment is None:
-        r = agreement.system["pearson"] if agreement.system else no_value("", 0)
+    if "segment" not in agreement.numbers:
+        r = agreement.measures.get(R_OF_SYSTEMS, no_value("", 0))
         with np.errstate(divide="ignore"):
             z = np.arctanh(r.value or 0.0) * np.sqrt(max(r.n - 3, 0))
         return bool(z < NORMAL.inv_cdf(SIGNIFICANT / 2))
@@ -540,11 +495,11 @@ def _r_of_gold(agreement: MetricAgreement) -> float | None:
 
     One that is linear in them counts too; None of another.
     """
-    level = agreement.segment or agreement.system
-    if level is None or level["pearson"].n < 3:
+    measures = agreement.measures
+    r = measures.get(R_OF_OUTPUTS) or measures.get(R_OF_SYSTEMS)
+    if r is None or r.n < 3 or abs(r.value or 0.0) <= 1 - CLOSE:
         return None
-    r = level["pearson"].value
-    return r if abs(r or 0.0) > 1 - CLOSE else None
+    return r.value
 
 
 # Notes on the data.

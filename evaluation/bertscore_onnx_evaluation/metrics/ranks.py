@@ -69,6 +69,13 @@ class MeasureTests:
     smallest_p: float = 0.0
     """The smallest p that random exchanges can give; 0 if all exchanges of units were tried."""
 
+    def is_better(self, first: str, second: str) -> bool | None:
+        """Return whether a metric is significantly better than another; None if not tested."""
+        difference = self.differences.get((first, second))
+        if difference is None:
+            return None
+        return difference.delta > 0 and difference.p_holm < SIGNIFICANT
+
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it, every two metrics once."""
         pairs = []

@@ -9,7 +9,7 @@ Meta-Evaluation: Sentinel Metrics Fall In!", ACL 2024.
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.table import listed, natural_key, plural
 from bertscore_onnx_evaluation.metric_scores import MetricScores
+from bertscore_onnx_evaluation.metrics.agreement import MetricAgreement
 from bertscore_onnx_evaluation.metrics.correlation import Floats, mean_by_system
 from bertscore_onnx_evaluation.metrics.judged_systems import SENTINELS, JudgedSystems
-from bertscore_onnx_evaluation.metrics.meta_results import Agreement
 
 RANDOM, SEGMENT, LENGTH, LENGTH_RATIO, OVERLAP = SENTINELS
 
@@ -119,20 +119,14 @@ def random_scores(judged: JudgedSystems, seed: int = 4) -> Iterator[MetricScores
         yield _scores(judged, rng.normal(size=shape)[rows][:, columns])
 
 
-def mean_agreement(agreements: Iterable[Agreement | None]) -> Agreement | None:
+def mean_agreement(draws: Sequence[MetricAgreement]) -> MetricAgreement:
     """Return the mean of each measure over random draws, without an interval."""
-    draws = list(filter(None, agreements))
-    if not draws:
-        return None
     measures = dict(draws[0].measures)
-    for name, first in measures.items():
-        values = []
-        for draw in draws:
-            value = draw[name].value
-            if value is not None:
-                values.append(value)
+    for key, first in measures.items():
+        of_draws = [draw.measures[key].value for draw in draws]
+        values = [value for value in of_draws if value is not None]
         if values:
-            measures[name] = replace(first, value=float(np.mean(values)))
+            measures[key] = replace(first, value=float(np.mean(values)))
     return replace(draws[0], measures=measures)
 
 

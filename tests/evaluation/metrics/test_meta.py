@@ -400,7 +400,7 @@ def test_a_poor_language_pair_leaves_the_verdict_on_the_others(systems, segments
     for name in ("acc_eq", "spa"):
         assert found.mean_tests[name] == expected.mean_tests[name]
         assert found.mean_pairs[name] == ("a-en", "b-en", "c-en")
-    verdict = expected.table().replace("\n", " ").partition("  Means")[0].removesuffix(".")
+    verdict = expected.table().replace("\n", " ").partition("  means")[0].removesuffix(".")
     words = found.table().replace("\n", " ")
     assert verdict.partition(",")[2] in words
     for form in ("latex", "tsv"):
@@ -810,8 +810,8 @@ def test_text_begins_with_the_verdict_and_fits_a_screen(three_metrics, monkeypat
     best, second, last = (metric.name for metric in pair.metrics)
     value = pair.metrics[0].segment["acc_eq"].value
     start = (
-        f"{best} agrees best on outputs of a segment (acc*_eq {value:.3f}; not significantly "
-        f"better than {second}; significantly better than {last}) and "
+        f"{best} agrees best on outputs of a segment (acc*_eq {value:.3f}; significantly better "
+        f"than {last}; not significantly better than {second}) and "
     )
     assert table.replace("\n", " ").startswith(start)
     assert len(table.splitlines()) <= 35
@@ -923,7 +923,7 @@ def test_a_metric_no_better_than_random_numbers_is_not_crowned_by_either_measure
 
 def test_every_format_has_the_verdicts_and_the_notes(equal_systems):
     result = meta_evaluate([*equal_systems[:1], replace(equal_systems[1], dropped=("7",))])
-    first, *_ = result.table().replace("\n", " ").partition("  Means")
+    first, *_ = result.table().replace("\n", " ").partition("  means")
     [caption] = result.figure().texts
     for text in (
         result.table("tsv"),

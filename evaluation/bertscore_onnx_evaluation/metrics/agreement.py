@@ -1,0 +1,278 @@
+"""How metrics agree with human scores, as records.
+
+`Agreement` has the measures of a metric at a level, `LanguagePairResult` all metrics of a pair.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from msgspec import to_builtins
+
+from bertscore_onnx_evaluation.metrics.correlation import Measure
+from bertscore_onnx_evaluation.metrics.ranks import MeasureTests
+
+Level = Literal["segment", "system"]
+Key = tuple[Level, str]
+"""A measure by its level and its name in `Agreement`."""
+OF_OUTPUTS: Key = ("segment", "acc_eq")
+OF_SYSTEMS: Key = ("system", "spa")
+R_OF_OUTPUTS: Key = ("segment", "pearson")
+R_BY_ITEM: Key = ("segment", "pearson_by_item")
+R_OF_SYSTEMS: Key = ("system", "pearson")
+MIN_SYSTEMS = 5
+"""With fewer systems SPA has no rank: random numbers get up to .98 with 2 systems."""
+
+
+def label(key: Key) -> str:
+    """Return the name of a measure where both levels stand together."""
+    if key == R_OF_SYSTEMS:
+        return "system_pearson"
+    return key[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """The agreement of a metric with human scores.
+
+    It is at the level of systems or of segments; correlations are signed.
+    """
+
+    n: int
+    """Judged systems, or judged outputs."""
+    measures: Mapping[str, Measure]
+    """By name. Of systems: `spa` (soft pairwise accuracy, from the scores of segments) and
+    `pearson`. Of segments: `acc_eq`, `pearson` over all outputs, and `pearson_by_item` (within each
+    segment, then the mean)."""
+    ranks: Mapping[str, int] = field(default_factory=dict)
+    """From 1, by the name of each measure that ranks the metrics: a rank ends where a metric in it
+    is significantly better."""
+
+    def __getitem__(self, name: str) -> Measure:
+        """Return a measure by its name."""
+        return self.measures[name]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it; a missing value is None, with its reason."""
+        record = {"n": self.n, **_values(self.measures), "ranks": dict(self.ranks)}
+        pairs: dict[str, int] = {}
+        groups: dict[str, int] = {}
+        left_out: dict[str, int] = {}
+        zeros: dict[str, int] = {}
+        for name, measure in self.measures.items():
+            if name in ("acc_eq", "spa") and measure.groups:
+                pairs[name] = measure.n
+            if measure.groups > 1:
+                groups[name] = measure.groups
+            if measure.groups and measure.left_out:
+                left_out[name] = measure.left_out
+            if measure.zeros:
+                zeros[name] = measure.zeros
+        return record | {"pairs": pairs, "groups": groups, "left_out": left_out, "zeros": zeros}
+
+
+@dataclass(frozen=True, slots=True)
+class MetricAgreement:
+    """One metric in one language pair."""
+
+    name: str
+    base_name: str
+    """Its name in all language pairs."""
+    signature: str
+    """How its scores were made; empty if that is not known."""
+    measures: Mapping[Key, Measure]
+    """By level and name, at the levels that the metric and annotators have scores of."""
+    numbers: Mapping[Level, int]
+    """Judged systems, and judged outputs."""
+    ranks: Mapping[Key, int] = field(default_factory=dict)
+    """From 1, by each measure that ranks the metrics."""
+
+    @property
+    def system(self) -> Agreement | None:
+        """The agreement on systems; None if the metric has no scores of systems."""
+        return self._at("system")
+
+    @property
+    def segment(self) -> Agreement | None:
+        """The agreement on outputs; None if the metric or annotators scored no segment."""
+        return self._at("segment")
+
+    def _at(self, level: Level) -> Agreement | None:
+        if level not in self.numbers:
+            return None
+        measures = {key[1]: measure for key, measure in self.measures.items() if key[0] == level}
+        ranks = {key[1]: rank for key, rank in self.ranks.items() if key[0] == level}
+        return Agreement(self.numbers[level], measures, ranks)
+
+    def measure(self, key: Key) -> Measure | None:
+        """Return a measure that has a value, or None."""
+        measure = self.measures.get(key)
+        if measure is None or measure.value is None:
+            return None
+        return measure
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {
+            "signature": self.signature,
+            "system": self.system and self.system.to_dict(),
+            "segment": self.segment and self.segment.to_dict(),
+        }
+
+
+Kind = Literal["metrics", "sentinels"]
+
+
+@dataclass(frozen=True, slots=True)
+class LanguagePairResult:
+    """All metrics in one language pair."""
+
+    language_pair: str
+    gold: str
+    reference: str
+    """As `JudgedSystems` has both."""
+    systems: tuple[str, ...]
+    """Those with human scores."""
+    human_scores: tuple[float | None, ...]
+    """Of each of `systems` as a whole; None where nobody judged it so."""
+    metric_scores: Mapping[str, tuple[float | None, ...]]
+    """The scores of the metrics that score whole systems, by the metric's name; higher is
+    better.
+    """
+    segments: int
+    """The number of segments with a judged output; 0 if only whole systems have."""
+    metrics: tuple[MetricAgreement, ...]
+    """The best first."""
+    sentinels: tuple[MetricAgreement, ...]
+    """Scores that read no meaning, such as the length of a candidate, by the same measures; they
+    have no rank.
+    """
+    ranked_by: tuple[Key, ...]
+    """The measures that rank the metrics, by level and name: acc*_eq and SPA, after r where few
+    segments have two outputs; or r of whole systems."""
+    tests: Mapping[str, MeasureTests]
+    """How metrics compare by each of these, by its name: `acc_eq`, `spa`, `pearson` or
+    `system_pearson`.
+    """
+    golds: tuple[str, ...]
+    """Metrics that are the human scores themselves, or linear in them, and have no rank."""
+    reversed: tuple[str, ...]
+    """Metrics that order outputs the wrong way round."""
+    notes: tuple[str, ...]
+    """Warnings about the data."""
+    units: str
+    """What the tests exchange, and intervals are over: `segments` or `documents`."""
+    num_units: int
+    """How many of these there are."""
+    shared: int
+    """The number of segments with two judged outputs or more."""
+
+    @property
+    def ranked(self) -> list[MetricAgreement]:
+        """The metrics but for those that are the human scores themselves."""
+        return [metric for metric in self.metrics if metric.name not in self.golds]
+
+    def is_ranked_by(self, key: Key) -> bool:
+        """Return whether a measure ranks the metrics, or is r of whole systems, without ranks."""
+        if key not in self.ranked_by:
+            return False
+        return key == R_OF_SYSTEMS or bool(self.tests[label(key)].ranks)
+
+    @property
+    def best_sentinels(self) -> dict[Key, MetricAgreement]:
+        """The best sentinel by each measure that ranks the metrics.
+
+        Measures that no sentinel has are left out.
+        """
+        best = {}
+        for key in self.ranked_by:
+            values = values_of(self.sentinels, key)
+            if values:
+                best_name = max(values, key=values.__getitem__)
+                best[key] = next(metric for metric in self.sentinels if metric.name == best_name)
+        return best
+
+    def by_kind(self) -> Iterator[tuple[Kind, MetricAgreement]]:
+        """Yield metrics and sentinels, in the order of the tables."""
+        for metric in self.metrics:
+            yield "metrics", metric
+        for sentinel in self.sentinels:
+            yield "sentinels", sentinel
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        record: dict[str, Any] = to_builtins(self, enc_hook=_of_python)
+        del record["language_pair"]
+        record["ranked_by"] = [label(key) for key in self.ranked_by]
+        record["tests"] = {name: tests.to_dict() for name, tests in self.tests.items()}
+        record["metrics"] = {metric.name: metric.to_dict() for metric in self.metrics}
+        record["sentinels"] = {metric.name: metric.to_dict() for metric in self.sentinels}
+        return record
+
+
+def values_of(metrics: Sequence[MetricAgreement], key: Key) -> dict[str, float]:
+    """Return the values of a measure by the name of the metric.
+
+    Metrics without a value are left out.
+    """
+    values = {}
+    for metric in metrics:
+        measure = metric.measure(key)
+        if measure is not None:
+            values[metric.name] = measure.value or 0.0
+    return values
+
+
+def _of_python(value: str | np.generic) -> str | float:
+    """Return a name or a number as Python's own.
+
+    The name may be of any class of texts, the number of numpy.
+    """
+    if isinstance(value, str):
+        return str(value)
+    return value.item()
+
+
+@dataclass(frozen=True, slots=True)
+class MetricMean:
+    """One metric over the language pairs that it has scores in."""
+
+    name: str
+    language_pairs: int
+    measures: Mapping[str, Measure]
+    """By name the means over language pairs of `acc_eq`, `spa`, `pearson` over all outputs, and
+    `system_pearson`.
+    """
+    ranks: Mapping[str, int]
+    """By the name of a mean that ranks the metrics."""
+    kind: Kind = "metrics"
+
+    def __getitem__(self, name: str) -> Measure:
+        """Return a measure by its name."""
+        return self.measures[name]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it; a missing value is None, with its reason."""
+        return {
+            "language_pairs": self.language_pairs,
+            **_values(self.measures),
+            "ranks": dict(self.ranks),
+        }
+
+
+def _values(measures: Mapping[str, Measure]) -> dict[str, Any]:
+    """Return the values of measures by name, with intervals.
+
+    Where a value is missing, it returns the reason.
+    """
+    values: dict[str, Any] = {}
+    intervals: dict[str, list[float | None]] = {}
+    reasons: dict[str, str] = {}
+    for name, measure in measures.items():
+        values[name] = measure.value
+        if measure.low is not None:
+            intervals[name] = [measure.low, measure.high]
+        if measure.value is None:
+            reasons[name] = measure.reason
+    return values | {"intervals": intervals, "reasons": reasons}
