@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, masking_utils
 from transformers.models.bert import modeling_bert
 from transformers.models.deberta import modeling_deberta
+from transformers.models.deberta_v2 import modeling_deberta_v2
 
 from bertscore_onnx.errors import UnsupportedFamilyError
 
@@ -75,7 +76,7 @@ class _RelativeAttention(nn.Module):
 def traceable() -> Iterator[None]:
     """Replace code that a trace cannot follow.
 
-    It is DeBERTa's lengths in transformers 5, and the masks of attention in 4.57.
+    It is DeBERTa's lengths, and the masks of attention in 4.57.
     """
     if IS_TRANSFORMERS_5:
         with patch.object(modeling_deberta, "compute_attention_span", _attention_span, create=True):
@@ -93,7 +94,18 @@ def traceable() -> Iterator[None]:
 
     # 4.57 uses `vmap`, and 5 broadcasting
     indexing = patch.object(masking_utils, "TransformGetItemToIndex", contextlib.nullcontext)
-    with patch.object(masking_utils, "_vmap_for_bhqkv", broadcast), indexing:
+    masks = patch.object(masking_utils, "_vmap_for_bhqkv", broadcast)
+    # An encoder has as many keys as queries. DeBERTa asks in every layer, by an `If` in the graph,
+    # which OpenVINO does not run.
+    first_version = patch.multiple(
+        modeling_deberta,
+        build_rpos=lambda queries, keys, distances: distances,
+        uneven_size_corrected=lambda scores, *lengths: scores,
+    )
+    second_version = patch.object(
+        modeling_deberta_v2, "build_rpos", lambda queries, keys, distances, *buckets: distances
+    )
+    with masks, indexing, first_version, second_version:
         yield
 
 
