@@ -229,7 +229,7 @@ $(EXPORTER): pyproject.toml constraints.txt | $(VENV)
 $(INSTALLED): $(EXPORTER)
 	@echo "Installing what the tests need into $(VENV): a minute."
 	$(RUN) $(INSTALL) --upgrade pip
-	$(RUN) $(INSTALL) --constraint constraints.txt --editable ".[cpu,export,optimum,hub,xlm,server,evaluation]" --group dev
+	$(RUN) $(INSTALL) --constraint constraints.txt --editable ".[cpu,export,optimum,hub,xlm,server,evaluation,openvino]" --group dev
 	touch $@
 
 $(ENGINES): $(INSTALLED)
@@ -251,7 +251,7 @@ $(TRANSFORMERS5)/.installed: pyproject.toml constraints-transformers5.txt | $(VE
 $(LOWEST)/.installed: pyproject.toml constraints-lowest.txt | $(VENV)
 	$(PYTHON) -m venv $(LOWEST)
 	$(LOWEST)/bin/python $(INSTALL) --constraint constraints-lowest.txt \
-		--editable ".[cpu,hub,server,evaluation,parquet]" $(TESTED_WITH)
+		--editable ".[cpu,hub,server,evaluation,parquet,openvino]" $(TESTED_WITH)
 	touch $@
 
 $(FREE_THREADED)/.installed: pyproject.toml | $(VENV)

@@ -17,7 +17,7 @@ from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.shared import Shared
-from bertscore_onnx.encoding.providers import load_onnxruntime, plugin_version
+from bertscore_onnx.encoding.providers import engine_version
 from bertscore_onnx.encoding.session import OptimizeFor
 from bertscore_onnx.errors import (
     Argument,
@@ -660,13 +660,11 @@ class BERTScorer(Closeable):
         """Return the signature of scores by weights of this name."""
         manifest = self.manifest
         pipeline = self._shared_pipeline
-        libraries = {
-            "onnxruntime": load_onnxruntime().__version__,
-            **plugin_version(pipeline.encoder.session.provider),
-            "tokenizers": tokenizers.__version__,
-            "numpy": np.__version__,
-        }
-        versions = [f"{name}-{version}" for name, version in libraries.items()]
+        versions = [
+            engine_version(pipeline.encoder.session.provider),
+            f"tokenizers-{tokenizers.__version__}",
+            f"numpy-{np.__version__}",
+        ]
         return Signature(
             model=manifest.model_id,
             layer="all" if manifest.all_layers else manifest.num_layers,
@@ -705,7 +703,7 @@ class BERTScorer(Closeable):
 
     @property
     def provider(self) -> str:
-        """The ONNX Runtime execution provider that runs the model."""
+        """What runs the model: an execution provider of ONNX Runtime, or OpenVINO."""
         return self._shared_pipeline.encoder.provider
 
     @property

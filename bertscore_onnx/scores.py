@@ -154,9 +154,8 @@ class Signature:
     """The version of this package."""
 
     libraries: str | None = None
-    """The versions of ONNX Runtime, a plugin of it, `tokenizers` and numpy, which can move a
-    digit.
-    """
+    """The versions of ONNX Runtime or OpenVINO, whichever computes, `tokenizers` and numpy, which
+    can move a digit."""
 
     def with_references(self, least: int, most: int) -> "Signature":
         """Return the signature of scores with these numbers of references.

@@ -33,7 +33,7 @@ FEATURES = (
 PACKAGES = (
     "onnxruntime",
     "onnxruntime-gpu",
-    "onnxruntime-ep-openvino",
+    "openvino",
     "sentencepiece",
     "tokenizers",
     "numpy",

@@ -224,6 +224,28 @@ def mapped_links(folder: Path, names: Iterable[str]) -> Iterator[Mapping[str, mm
         yield mapped
 
 
+@contextmanager
+def unlinked(graph: Path, weights: Iterable[str]) -> Iterator[Path]:
+    """Yield the path of a graph whose weights are no links, which OpenVINO refuses to follow."""
+    names = [graph.name, *weights]
+    if not any((graph.parent / name).is_symlink() for name in weights):
+        yield graph
+        return
+    # both cost start-up time
+    import shutil
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        for name in names:
+            source = (graph.parent / name).resolve()
+            copy = Path(folder, name)
+            try:
+                copy.hardlink_to(source)
+            except OSError:  # it is on another disk, or belongs to another user
+                shutil.copyfile(source, copy)
+        yield Path(folder, graph.name)
+
+
 # The weight files of an ONNX graph, read from its bytes without the onnx package. A graph may keep
 # a tensor's values in a file beside it (`external_data`). ONNX Runtime opens whatever file is named
 # there, but only the files that the manifest names have a digest. The numbers below are those of

@@ -25,6 +25,12 @@ _CPU_SOURCES: dict[str, str] = {
     "quota": "the CPU quota of the container or control group",
     "OMP_NUM_THREADS": "set by the environment variable OMP_NUM_THREADS",
 }
+_REASONS = {
+    "bf16": ", since the processor has AVX512-BF16 or AMX",
+    "fp32": ", since the processor has neither AVX512-BF16 nor AMX; here int8 on the CPU is faster",
+}
+"""Why OpenVINO computes in a precision."""
+
 _DEFAULT_BUNDLES = f"that of {MODEL_VARIABLE}, and the installed ones"
 _TIMED_CALLS = 10
 
@@ -91,18 +97,16 @@ def _examine(bundle: Path | None) -> dict[str, Any]:
     from bertscore_onnx.bundle.bundle import open_bundle
     from bertscore_onnx.bundle.store import store_root, stored_bundles
     from bertscore_onnx.concurrency.cpus import cpu_bound, cpu_features
+    from bertscore_onnx.encoding.openvino import has_bfloat16
     from bertscore_onnx.encoding.providers import (
         CUDA,
-        PROVIDERS,
+        OPENVINO,
         cudnn_error,
         installed_wheels,
-        plugin_version,
+        is_installed,
     )
 
     num_cpus, cpu_source = cpu_bound()
-    plugins: dict[str, str] = {}
-    for provider in PROVIDERS:
-        plugins |= plugin_version(provider)
     providers = {}
     onnxruntime_error = None
     try:
@@ -111,6 +115,9 @@ def _examine(bundle: Path | None) -> dict[str, Any]:
     except ImportError as error:  # a MissingExtraError, or a shared library that cannot be loaded
         onnxruntime_error = one_line(error)
     cuda_works = providers.get(CUDA.name, "not offered") is None
+    openvino_precision = None
+    if providers.get(OPENVINO.name, "not offered") is None:
+        openvino_precision = "bf16" if has_bfloat16() else "fp32"
 
     bundles = []
     if bundle is None:
@@ -136,14 +143,18 @@ def _examine(bundle: Path | None) -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": platform.platform(),
     }
-    for package in ("numpy", "sentencepiece", "tokenizers"):
+    packages = ["numpy", "sentencepiece", "tokenizers"]
+    if is_installed(OPENVINO):
+        packages.append(OPENVINO.engine)
+    for package in packages:
         versions[package] = version(package)
     diagnosis: dict[str, Any] = {
-        "versions": versions | plugins,
+        "versions": versions,
         "onnxruntime_wheels": installed_wheels(),
         "providers": providers,
         "onnxruntime_error": onnxruntime_error,
         "cudnn_error": (cudnn_error() or None) if cuda_works else None,
+        "openvino_precision": openvino_precision,
         "cpu_features": cpu_features(),
         "usable_cpus": num_cpus,
         "usable_cpus_source": cpu_source,
@@ -170,18 +181,19 @@ def try_providers() -> dict[str, str | None]:
 def _provider_error(provider: "Provider") -> str | None:
     import numpy as np
 
-    from bertscore_onnx.encoding.providers import load_onnxruntime, open_session
+    from bertscore_onnx.encoding.openvino import open_in_openvino
+    from bertscore_onnx.encoding.session import HostPlace, open_in_onnxruntime
 
-    options = load_onnxruntime().SessionOptions()
-    options.log_severity_level = 4
-    graph = files("bertscore_onnx.cli").joinpath("self_test.onnx").read_bytes()
-    session, failure = open_session(graph, options, provider)
-    if session is None:
+    opener = open_in_openvino if provider.engine == "openvino" else open_in_onnxruntime
+    self_test = files("bertscore_onnx.cli").joinpath("self_test.onnx")
+    graph, failure = opener(self_test.read_bytes(), provider)
+    if graph is None:
         return failure
     matrix = np.array([[1, 2], [3, 4]], dtype=np.float32)
+    product = np.empty_like(matrix)
     try:
-        product = session.run(None, {"a": matrix, "b": matrix})[0]
-    # ONNX Runtime raises bare RuntimeErrors and its own untyped exceptions.
+        graph.run({"a": matrix, "b": matrix}, {"product": HostPlace(product)})
+    # both engines raise bare RuntimeErrors, and untyped exceptions of their own
     except Exception as error:
         return str(error)
     if np.array_equal(product, matrix @ matrix):
@@ -308,6 +320,9 @@ def _describe(diagnosis: dict[str, Any]) -> list[tuple[str, str]]:
         rows.append(("provider", f"{name}: {error or 'works'}"))
     if diagnosis["cudnn_error"]:
         rows.append(("cuDNN", diagnosis["cudnn_error"]))
+    precision = diagnosis["openvino_precision"]
+    if precision:
+        rows.append(("OpenVINO", f"computes in {precision}{_REASONS[precision]}"))
     rows.append(("CPU features", features))
     rows.append(("usable CPUs", f"{diagnosis['usable_cpus']}, {cpu_source}"))
     rows.append(("home", home))

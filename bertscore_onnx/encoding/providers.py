@@ -1,13 +1,12 @@
-"""ONNX Runtime's execution providers.
+"""What can run a model: execution providers of ONNX Runtime, and OpenVINO.
 
-`PROVIDERS` is the table of those that can run a model, `choose_providers` chooses, and
-`open_session` opens a session on one.
+`PROVIDERS` is their table, `choose_providers` chooses, and `open_session` opens a session of ONNX
+Runtime.
 """
 
 import ctypes
 import importlib.metadata
 import importlib.util
-import json
 import os
 import re
 import sys
@@ -16,11 +15,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import import_module
 from io import StringIO
-from typing import Any
+from typing import Any, Literal
 
-from bertscore_onnx.concurrency.cpus import cpu_features
 from bertscore_onnx.errors import (
     DeviceError,
     InputError,
@@ -31,7 +28,7 @@ from bertscore_onnx.errors import (
     one_line,
 )
 
-_WHEELS = ("onnxruntime", "onnxruntime-gpu", "onnxruntime-openvino")
+_WHEELS = ("onnxruntime", "onnxruntime-gpu")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +36,7 @@ class Provider:
     """An execution provider, with all facts that the package needs."""
 
     name: str
-    """ONNX Runtime's name for it."""
+    """Its name; ONNX Runtime's for an execution provider."""
 
     device: str
     """The name that users write."""
@@ -50,8 +47,8 @@ class Provider:
     precisions: frozenset[str] = frozenset({"fp32", "fp16"})
     """The precisions of bundles that it has kernels for; others would run on the CPU unnoticed."""
 
-    compute_precision: Callable[[], str | None] = lambda: None
-    """The precision that it computes in, if that is not the bundle's."""
+    engine: Literal["onnxruntime", "openvino"] = "onnxruntime"
+    """The Python package that computes."""
 
     concurrency: int | None = None
     """The number of concurrent runs that keep it busy; None for one per CPU thread."""
@@ -94,18 +91,10 @@ class Provider:
     """Whether its libraries come as Python packages, which are loaded first."""
 
     survives_fork: bool = True
-    """Whether a session can be opened again in a forked child."""
+    """Whether a forked child can open graphs after its parent did."""
 
-    own_optimizer: bool = False
-    """Whether it optimizes graphs itself, so that ONNX Runtime must not."""
-
-    options: Callable[["Provider", int, int], Mapping[str, Any]] = (
-        lambda provider, threads, streams: {}
-    )
-    """Its own options, for the CPU threads in all and the runs side by side."""
-
-    plugin: str = ""
-    """The Python package of its library, if that comes beside ONNX Runtime and not in it."""
+    options: Callable[["Provider"], Mapping[str, Any]] = lambda provider: {}
+    """Its options in ONNX Runtime."""
 
     is_numbered: bool = False
     """Whether there may be several cards, each with a number."""
@@ -145,7 +134,7 @@ GPU_MEMORY = "BERTSCORE_ONNX_GPU_MEM_LIMIT"
 """The environment variable with the most bytes of a GPU's memory that each session may take."""
 
 
-def _cuda_options(provider: Provider, threads: int, streams: int) -> Mapping[str, Any]:
+def _cuda_options(provider: Provider) -> Mapping[str, Any]:
     options = {
         "device_id": provider.index,
         # it is on by default and costs three digits; parity with bert-score needs fp32
@@ -174,21 +163,6 @@ def memory_limit() -> int | None:
     return int(limit)
 
 
-_KEPT_KERNELS = 100
-"""The kernels for shapes of runs that OpenVINO keeps. By default it keeps 5,000, and every new
-shape takes 1.6 MB; with 100, texts of random lengths took no more time."""
-
-
-def _openvino_options(provider: Provider, threads: int, streams: int) -> Mapping[str, Any]:
-    settings = {
-        "INFERENCE_PRECISION_HINT": provider.compute_precision() or "f32",
-        "INFERENCE_NUM_THREADS": str(threads),
-        "NUM_STREAMS": str(streams),
-        "CPU_RUNTIME_CACHE_CAPACITY": str(_KEPT_KERNELS),
-    }
-    return {"load_config": json.dumps({"CPU": settings})}
-
-
 CPU = Provider(
     "CPUExecutionProvider",
     "cpu",
@@ -214,17 +188,13 @@ CUDA = Provider(
     options=_cuda_options,
 )
 OPENVINO = Provider(
-    "OpenVINOExecutionProvider",
+    "OpenVINO",
     "openvino",
     "openvino",
-    compute_precision=lambda: (
-        "bf16" if {"amx_bf16", "avx512_bf16"} & {*(cpu_features() or [])} else None
-    ),
+    engine="openvino",
     batch_values=500_000,
     batch_tokens=2048,
-    own_optimizer=True,
-    options=_openvino_options,
-    plugin="onnxruntime_ep_openvino",
+    survives_fork=False,
 )
 PROVIDERS = (CUDA, OPENVINO, CPU)
 """All providers; adding one is adding a row."""
@@ -277,25 +247,17 @@ def installed_wheels() -> dict[str, str]:
 
 
 def is_installed(provider: Provider) -> bool:
-    """Return whether ONNX Runtime has a provider, or its plugin beside it."""
-    return provider.name in load_onnxruntime().get_available_providers() or has_plugin(provider)
+    """Return whether a provider's engine is installed and offers it."""
+    if provider.engine != "onnxruntime":
+        return importlib.util.find_spec(provider.engine) is not None
+    return provider.name in load_onnxruntime().get_available_providers()
 
 
-def has_plugin(provider: Provider) -> bool:
-    """Return whether a provider comes as a plugin, which is installed."""
-    return bool(provider.plugin) and importlib.util.find_spec(provider.plugin) is not None
-
-
-@cache
-def plugin_version(provider: Provider) -> dict[str, str]:
-    """Return the distribution of a provider's plugin and its version.
-
-    Nothing if it has none.
-    """
-    if not has_plugin(provider):
-        return {}
-    name = provider.plugin.replace("_", "-")
-    return {name: importlib.metadata.version(name)}
+def engine_version(provider: Provider) -> str:
+    """Return the name and the version of a provider's engine, such as `onnxruntime-1.32.0`."""
+    if provider.engine != "onnxruntime":
+        return f"{provider.engine}-{importlib.metadata.version(provider.engine)}"
+    return f"onnxruntime-{load_onnxruntime().__version__}"
 
 
 def choose_providers(device: object) -> list[Provider]:
@@ -323,10 +285,17 @@ def choose_providers(device: object) -> list[Provider]:
             "CUDA if available, else the CPU."
         )
     if not is_installed(provider) and provider is not CPU:
+        if provider.engine != "onnxruntime":
+            raise DeviceError(
+                f"device {str(device)!r} was asked for, and the package {provider.engine} is not "
+                f"installed. Install it: {install_command(provider.extra)}."
+            )
+        wheels = list(installed_wheels()) or ["onnxruntime"]
         raise DeviceError(
             f"device {str(device)!r} was asked for, and the installed ONNX Runtime offers only "
-            f"{', '.join(load_onnxruntime().get_available_providers())}. "
-            f"{_how_to_install(provider)}"
+            f"{', '.join(load_onnxruntime().get_available_providers())}. Install the right wheel "
+            f"instead: `pip uninstall -y {' '.join(wheels)}`, then "
+            f"{install_command(provider.extra)}."
         )
     return [replace(provider, index=int(match[2] or 0))]
 
@@ -339,14 +308,25 @@ def _names() -> Iterator[str]:
             yield f'"{provider.device}:N"'
 
 
-def _how_to_install(provider: Provider) -> str:
-    wheels = list(installed_wheels()) or ["onnxruntime"]
-    if provider.plugin and wheels == ["onnxruntime"]:
-        return f"Install its plugin: {install_command(provider.extra)}."
-    return (
-        f"Install the right wheel instead: `pip uninstall -y {' '.join(wheels)}`, "
-        f"then {install_command(provider.extra)}."
-    )
+_used: set[str] = set()
+_lost: set[str] = set()
+
+
+def lost_by_fork(provider: Provider) -> str:
+    """Return why a forked child cannot use a provider; if it can, an empty string."""
+    if provider.survives_fork:
+        return ""
+    if provider.name in _lost:
+        return (
+            "its threads did not survive the fork of this process. Make no scorer on it before a "
+            'fork, or start processes with the method "spawn" or "forkserver"'
+        )
+    _used.add(provider.name)
+    return ""
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: _lost.update(_used))
 
 
 _WARNING = 2
@@ -356,31 +336,27 @@ FATAL = 4
 """The severity that leaves out warnings and errors of ONNX Runtime's log."""
 
 
-def open_session(
-    graph: str | bytes, options: Any, provider: Provider, num_threads: int = 1, streams: int = 1
-) -> tuple[Any, str]:
-    """Open a session on a provider, and never on another in its place.
+def open_session(graph: str | bytes, options: Any, provider: Provider) -> tuple[Any, str]:
+    """Open a session of ONNX Runtime on a provider, and never on another in its place.
 
-    `graph` is an ONNX graph or the path of one. A provider with its own threads takes the number of
-    CPU threads and of runs side by side. Returns the session and an empty string, or None and the
-    reason.
+    `graph` is an ONNX graph or the path of one. Returns the session and an empty string, or None
+    and the reason.
     """
+    lost = lost_by_fork(provider)
+    if lost:
+        return None, lost
     onnxruntime = load_onnxruntime()
     missing = _preload_libraries(onnxruntime) if provider.preloads_libraries else ""
     if missing:
         onnxruntime.set_default_logger_severity(FATAL)  # the reason is in our own message
-    settings = dict(provider.options(provider, num_threads, streams))
-    providers = [(provider.name, settings)]
+    providers = [(provider.name, dict(provider.options(provider)))]
     if provider.name != CPU.name:
         # for operators that a provider leaves to the CPU, such as those on shapes
         providers.append((CPU.name, {}))
     try:
-        if has_plugin(provider):
-            options.add_provider_for_devices(_plugin_devices(provider), settings)
-            providers.clear()  # ONNX Runtime adds the CPU itself
         # with its fallback, a failed run would silently move the shared session to the CPU
         session = onnxruntime.InferenceSession(
-            graph, options, providers=providers or None, enable_fallback=0
+            graph, options, providers=providers, enable_fallback=0
         )
     # ONNX Runtime raises bare RuntimeErrors and its own untyped exceptions
     except Exception as error:
@@ -400,30 +376,6 @@ def open_session(
     if provider.preloads_libraries:
         _warn_of_cudnn(install_command(provider.extra))
     return session, ""
-
-
-def _plugin_devices(provider: Provider) -> list[Any]:
-    """Return the CPU as the plugin of a provider offers it."""
-    _register(provider.plugin)
-    onnxruntime = load_onnxruntime()
-    cpus = [
-        ep_device
-        for ep_device in onnxruntime.get_ep_devices()
-        if ep_device.device.type == onnxruntime.OrtHardwareDeviceType.CPU
-    ]
-    devices = [ep_device for ep_device in cpus if ep_device.ep_name == provider.name]
-    if not devices:
-        vendors = " and ".join(sorted({ep_device.device.vendor for ep_device in cpus}))
-        raise DeviceError(f"{provider.plugin} does not support processors by {vendors}")
-    return devices
-
-
-@cache
-def _register(plugin: str) -> None:
-    """Let ONNX Runtime load the library of a plugin, once in a process."""
-    load_onnxruntime().register_execution_provider_library(
-        plugin, import_module(plugin).get_library_path()
-    )
 
 
 @cache

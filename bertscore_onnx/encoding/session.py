@@ -1,8 +1,9 @@
-"""Sessions of graphs in ONNX Runtime.
+"""Graphs of bundles on a device.
 
-`OnnxSession` is opened again in a forked child, and halves batches that are too large.
+`OnnxSession` opens its graph again in a forked child, and halves batches that are too large.
 """
 
+import ctypes
 import logging
 import mmap
 import os
@@ -19,9 +20,10 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.bundle.bundle import Bundle, mapped_links
+from bertscore_onnx.bundle.bundle import Bundle, mapped_links, unlinked
 from bertscore_onnx.concurrency.cpus import usable_cpus
 from bertscore_onnx.concurrency.native_code import native_code
+from bertscore_onnx.encoding.openvino import OpenVinoGraph, log_missing_bfloat16, open_in_openvino
 from bertscore_onnx.encoding.providers import (
     CPU,
     FATAL,
@@ -129,6 +131,15 @@ class HostPlace:
         """Return the place of some of the batch, given its axis."""
         return HostPlace(self._array[(*[slice(None)] * axis, items)], self._written, self._layer)
 
+    def fill(self, output: NDArray[np.float32]) -> None:
+        """Copy the output of a run, which has the shape that the graph gave it."""
+        wanted = self._array.shape
+        if self._written:
+            wanted = (self._written, *wanted[1:])
+        if output.shape != wanted:
+            raise EncodingError(f"The graph gives the shape {output.shape}; expected {wanted}.")
+        self._array[...] = output[self._layer] if self._written else output
+
     def bind(self) -> Binding:
         """Prepare for a run.
 
@@ -191,22 +202,102 @@ limited.
 
 _opening = threading.Lock()  # sessions opened side by side race inside ONNX Runtime
 _in_use: "WeakSet[OnnxSession]" = WeakSet()
-# sessions of the parent process, never released: ONNX Runtime would crash joining threads
-_inherited: list[Any] = []
 
 
 def _prepare_child() -> None:
-    """Start again in a forked child.
-
-    The threads that hold the lock or belong to a session do not exist there.
-    """
+    """Start again in a forked child, which has none of the threads that hold locks or graphs."""
     global _opening
     _opening = threading.Lock()
-    _inherited.extend(session._opened for session in _in_use)
+    for session in _in_use:
+        # never released, not even as Python exits: the engine would wait for its threads
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(session._opened))
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_prepare_child)
+
+
+class OrtGraph:
+    """A graph in a session of ONNX Runtime; threads may share it."""
+
+    precision: str | None = None
+    """The compute precision, if it is not the bundle's."""
+
+    def __init__(self, session: Any, provider: Provider) -> None:
+        """Take an open session on a provider."""
+        self.session: Any = session
+        self._provider = provider
+        self.inputs: list[str] = [node.name for node in session.get_inputs()]
+        self.outputs: dict[str, Sequence[int | str]] = {}
+        """The shapes of the outputs by name; a size that varies is a string."""
+        for node in session.get_outputs():
+            self.outputs[node.name] = node.shape
+
+    def run(self, feed: Mapping[str, NDArray[Any]], places: Mapping[str, Place]) -> None:
+        """Run the graph, which writes the outputs of these names directly to their places."""
+        ort_value = load_onnxruntime().OrtValue
+        binding = self.session.io_binding()
+        for name, value in feed.items():
+            array = ort_value.ortvalue_from_numpy(np.ascontiguousarray(value))
+            binding.bind_ortvalue_input(name, array)
+        for name, place in places.items():
+            binding.bind_output(name, *place.bind())
+        if all(place.is_awaited for place in places.values()):
+            self.session.run_with_iobinding(binding)
+        else:
+            self.session.run_with_iobinding(binding, self._queued)
+        for place in places.values():
+            place.done()
+
+    @cached_property
+    def _queued(self) -> Any:
+        """Options of a run after which nobody waits for the device."""
+        options = load_onnxruntime().RunOptions()
+        options.add_run_config_entry("disable_synchronize_execution_providers", "1")
+        return options
+
+    def release_memory(self) -> None:
+        """Let a run of one token return the memory of the largest runs."""
+        if self._provider.arena is None:
+            return
+        options = load_onnxruntime().RunOptions()
+        arena = f"{self._provider.arena}:{self._provider.index}"
+        options.add_run_config_entry("memory.enable_memory_arena_shrinkage", arena)
+        one_token = dict.fromkeys(self.inputs, np.ones((1, 1), dtype=np.int64))
+        self.session.run(None, one_token, options)
+
+    def wait(self) -> None:
+        """Wait until all runs on the device are over."""
+        self.session.io_binding().synchronize_outputs()
+
+
+def open_in_onnxruntime(
+    graph: str | bytes, provider: Provider, threads: int = 1, links: Mapping[str, Any] | None = None
+) -> tuple[OrtGraph | None, str]:
+    """Open a graph, or that of a path; return it, or None and the reason.
+
+    `threads` is the CPU threads of a run, and `links` the contents of weight files that are links.
+    """
+    options = load_onnxruntime().SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    for name, value in SPINNING.items():
+        # ignored by versions without these entries
+        options.add_session_config_entry(name, value)
+    # patterns are kept for every shape ever seen, and shapes vary here
+    options.enable_mem_pattern = False
+    options.log_severity_level = FATAL  # errors are raised, and would be reported twice
+    # from 1.24 on
+    if links and hasattr(options, "add_external_initializers_from_files_in_memory"):
+        contents = list(links.values())
+        sizes = list(map(len, contents))
+        options.add_external_initializers_from_files_in_memory(list(links), contents, sizes)
+    session, failure = open_session(graph, options, provider)
+    return session and OrtGraph(session, provider), failure
+
+
+Graph = OrtGraph | OpenVinoGraph
+"""A graph that an engine has opened."""
 
 
 class OnnxSession:
@@ -237,7 +328,7 @@ class OnnxSession:
         self._outputs = list(outputs)
         self._axes = list(map(_batch_axis, outputs.values()))
         self._is_for_latency = optimize_for == "latency"
-        self._opened: Any = None
+        self._opened: Graph | None = None
         self._pid = os.getpid()
         self._is_closed = False
         self.num_threads: int = num_threads or usable_cpus()
@@ -250,8 +341,10 @@ class OnnxSession:
         """Whether other work can go on during a run: the model runs elsewhere, or there are more
         CPU threads.
         """
-        self.precision: str = self.provider.compute_precision() or bundle.manifest.precision
+        self.precision: str = self.get().precision or bundle.manifest.precision
         """The compute precision."""
+        if self.provider.engine == "openvino" and self.precision != "bf16":
+            log_missing_bfloat16()
         _in_use.add(self)
         self._check_graph(outputs)
 
@@ -271,7 +364,8 @@ class OnnxSession:
         number, tokens = next(iter(batch.values())).shape
         try:
             with native_code():
-                self._compute(self.get(), {**batch, **(constants or {})}, places)
+                named_places = dict(zip(self._outputs, places, strict=True))
+                self.get().run({**batch, **(constants or {})}, named_places)
             return
         except Exception as error:  # ONNX Runtime raises its own untyped exceptions
             if isinstance(error, BertScoreOnnxError) or is_interrupt(error):
@@ -299,15 +393,17 @@ class OnnxSession:
             self.run(values_of_half, halves, constants)
 
     def get(self) -> Any:
-        """Return the session of ONNX Runtime.
+        """Return the open graph.
 
         It is opened again if this process was forked. Raises a ClosedError if it was closed.
         """
         if self._pid != os.getpid():
-            self._follow_fork()
-        session = self._opened
-        if session is not None:
-            return session
+            # the threads of the parent's graph do not exist in this process
+            self._opened = None
+            self._pid = os.getpid()
+        graph = self._opened
+        if graph is not None:
+            return graph
         with _opening:
             if self._is_closed:
                 raise ClosedError("The scorer was closed. Make a new one.")
@@ -318,18 +414,9 @@ class OnnxSession:
             return self._opened
 
     def release_memory(self) -> None:
-        """Return the memory that ONNX Runtime keeps of its largest runs.
-
-        A run of one token makes it shrink.
-        """
-        if self.provider.arena is None:
-            return
-        options = load_onnxruntime().RunOptions()
-        arena = f"{self.provider.arena}:{self.provider.index}"
-        options.add_run_config_entry("memory.enable_memory_arena_shrinkage", arena)
-        one_token = dict.fromkeys(self._inputs, np.ones((1, 1), dtype=np.int64))
+        """Return the memory that is kept of the largest runs."""
         with native_code():
-            self.get().run(self._outputs, one_token, options)
+            self.get().release_memory()
 
     def close(self) -> None:
         """Release the graph and its memory; runs in progress finish first."""
@@ -340,32 +427,7 @@ class OnnxSession:
     def wait(self) -> None:
         """Wait until all runs on the device are over."""
         with native_code():
-            self.get().io_binding().synchronize_outputs()
-
-    def _compute(
-        self, session: Any, feed: Mapping[str, NDArray[Any]], places: Sequence[Place]
-    ) -> None:
-        """Run the session, which writes directly to the places."""
-        ort_value = load_onnxruntime().OrtValue
-        binding = session.io_binding()
-        for name, value in feed.items():
-            array = ort_value.ortvalue_from_numpy(np.ascontiguousarray(value))
-            binding.bind_ortvalue_input(name, array)
-        for name, place in zip(self._outputs, places, strict=True):
-            binding.bind_output(name, *place.bind())
-        if all(place.is_awaited for place in places):
-            session.run_with_iobinding(binding)
-        else:
-            session.run_with_iobinding(binding, self._queued)
-        for place in places:
-            place.done()
-
-    @cached_property
-    def _queued(self) -> Any:
-        """Options of a run after which nobody waits for the device."""
-        options = load_onnxruntime().RunOptions()
-        options.add_run_config_entry("disable_synchronize_execution_providers", "1")
-        return options
+            self.get().wait()
 
     def _open_first(self, providers: list[Provider]) -> Provider:
         """Open a session on the first provider that works.
@@ -381,48 +443,23 @@ class OnnxSession:
                 _log.warning("%s cannot be used, continuing without it: %s", provider.name, failure)
         raise self._unusable(providers[-1], failure)
 
-    def _open(self, provider: Provider) -> tuple[Any, str]:
-        threads = 1
-        streams = self.num_threads
-        if self._is_for_latency:
-            threads = self.num_threads
-            streams = 1
-        onnxruntime = load_onnxruntime()
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        for name, value in SPINNING.items():
-            # ignored by versions without these entries
-            options.add_session_config_entry(name, value)
-        # patterns are kept for every shape ever seen, and shapes vary here
-        options.enable_mem_pattern = False
-        options.log_severity_level = FATAL  # errors are raised, and would be reported twice
-        if provider.own_optimizer:
-            options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        with mapped_links(self._bundle.path, self._bundle.weights) as links:
-            # from 1.24 on
-            if links and hasattr(options, "add_external_initializers_from_files_in_memory"):
-                contents = list(links.values())
-                sizes = list(map(len, contents))
-                options.add_external_initializers_from_files_in_memory(list(links), contents, sizes)
-            opened = open_session(str(self._graph), options, provider, self.num_threads, streams)
+    def _open(self, provider: Provider) -> tuple[Graph | None, str]:
+        """Open the graph; return None and the reason if the provider cannot."""
+        weights = self._bundle.weights
+        opened: tuple[Graph | None, str]
+        if provider.engine == "openvino":
+            streams = 1 if self._is_for_latency else self.num_threads
+            try:
+                with unlinked(self._graph, weights) as graph:
+                    opened = open_in_openvino(str(graph), provider, self.num_threads, streams)
+            except OSError as error:  # no room for copies
+                opened = None, str(error)
+        else:
+            threads = self.num_threads if self._is_for_latency else 1
+            with mapped_links(self._bundle.path, weights) as links:
+                opened = open_in_onnxruntime(str(self._graph), provider, threads, links)
         self._bundle.check_unchanged()  # now, so that a file replaced meanwhile is found too
         return opened
-
-    def _follow_fork(self) -> None:
-        """Drop the session of the parent process.
-
-        Its threads do not exist in this one.
-        """
-        if not self.provider.survives_fork:
-            raise DeviceError(
-                "The scorer was made before this process was forked, and "
-                f"{self.provider.device.upper()} does not survive that. Make the scorer in the "
-                "child process, or start that with the method "
-                '"spawn" or "forkserver".'
-            )
-        self._opened = None
-        self._pid = os.getpid()
 
     def _unusable(self, provider: Provider, failure: str) -> BertScoreOnnxError:
         failure = one_line(failure)
@@ -438,14 +475,13 @@ class OnnxSession:
         return DeviceError(f"{problem}Use ", Argument("device", CPU.device), f", or r{doctor}")
 
     def _check_graph(self, expected: Mapping[str, Sequence[int | str]]) -> None:
-        session = self.get()
-        inputs = [node.name for node in session.get_inputs()]
-        if sorted(inputs) != sorted(self._inputs):
+        graph = self.get()
+        if sorted(graph.inputs) != sorted(self._inputs):
             raise GraphError(
-                f"The graph takes the inputs {inputs}; the manifest has {self._inputs}. Export "
-                "the model again."
+                f"The graph takes the inputs {graph.inputs}; the manifest has {self._inputs}. "
+                "Export the model again."
             )
-        outputs = {node.name: node.shape for node in session.get_outputs()}
+        outputs = graph.outputs
         for name, shape in expected.items():
             if name not in outputs:
                 raise GraphError(

@@ -20,6 +20,7 @@ from bertscore_onnx.bundle.manifest import (
 )
 from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.encoding.encoder import Encoder, PaddedTexts, plan_batches
+from bertscore_onnx.encoding.providers import CPU
 from bertscore_onnx.encoding.session import HostPlace, OnnxSession
 from bertscore_onnx.errors import EncodingError, GoldenScoreError, GraphError
 from bertscore_onnx.matching.weights import TokenWeights, idf_of_counts, uniform
@@ -95,6 +96,8 @@ def difference_by_pairs(bundle: Bundle, *, device: object = None) -> float:
         tables = (uniform(manifest), idf)
         expected = [_raw_scores(pipeline, pairs, weights) for weights in tables]
         sequences, _ = pipeline.tokenizer(bare_texts(pairs.texts))
+        if pipeline.encoder.session.provider.engine != "onnxruntime":
+            device = CPU.device  # scoring graphs are for ONNX Runtime, as they have optional inputs
     # The candidates of all pairs come first, then their references.
     num_pairs = len(sequences) // 2
     sides = (sequences[:num_pairs], sequences[num_pairs:])

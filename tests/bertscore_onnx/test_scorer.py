@@ -272,10 +272,10 @@ def test_a_forked_child_scores_like_its_parent(tiny_bundle, num_threads):
     assert largest_difference(scores, expected) < 1e-6
 
 
-def test_the_signature_names_the_compute_precision(tiny_bundle, opened_as_openvino, baseline_path):
+def test_the_signature_names_the_compute_precision(tiny_bundle, bfloat16, baseline_path):
     options = {"rescale_with_baseline": True, "baseline_path": baseline_path}
     with BERTScorer(tiny_bundle, device="openvino", **options) as scorer:
-        assert scorer.provider == "OpenVINOExecutionProvider"
+        assert scorer.provider == "OpenVINO"
         assert scorer.signature.precision == "bf16"
         assert scorer.signature.rescale.startswith("file-")
 

@@ -38,11 +38,11 @@ def in_forked_child(work):
     return result
 
 
-def run_python(code, *arguments, **variables):
-    """Run code in a Python of its own, with some environment variables set; return the process that
-    has ended.
+def run_python(code, *arguments, under=(), **variables):
+    """Run code in a Python of its own, with some environment variables set, under another program
+    if that is given; return the process that has ended.
     """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **variables}
-    # of forks
-    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code, *map(str, arguments)]
+    quiet = ["-W", "ignore::DeprecationWarning"]  # of forks
+    command = [*under, sys.executable, *quiet, "-c", code, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)

@@ -4,13 +4,11 @@ import gc
 import logging
 import os
 import signal
-from dataclasses import replace
 
 import pytest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.encoding.providers import CPU, OPENVINO
-from bertscore_onnx.encoding.session import OnnxSession, open_session
+from bertscore_onnx.encoding.session import OnnxSession
 from bertscore_onnx.scoring.inputs import PAIRS_AT_ONCE
 from bertscore_onnx.text.tokenizer import TextTokenizer
 from tests.support.fake_hub import fake_hub
@@ -101,22 +99,10 @@ def many_texts(monkeypatch):
 
 
 @pytest.fixture
-def opened_as_openvino(monkeypatch):
-    """Let the provider be OpenVINO in bfloat16, and the CPU stand in for it; return the providers
-    that are opened.
-    """
-    opened = []
-
-    def open_on_cpu(graph, options, provider, num_threads, streams):
-        opened.append(provider.options(provider, num_threads, streams))
-        return open_session(graph, options, CPU)
-
-    provider = replace(OPENVINO, compute_precision=lambda: "bf16")
-    monkeypatch.setattr(
-        "bertscore_onnx.encoding.session.choose_providers", lambda device: [provider]
-    )
-    monkeypatch.setattr("bertscore_onnx.encoding.session.open_session", open_on_cpu)
-    return opened
+def bfloat16(monkeypatch):
+    """Let OpenVINO compute in bfloat16, which it emulates on a processor that lacks it."""
+    pytest.importorskip("openvino")
+    monkeypatch.setattr("bertscore_onnx.encoding.openvino.has_bfloat16", lambda: True)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from bertscore_onnx import __version__
 from bertscore_onnx.bundle.store import Variant, bundle_folder
-from bertscore_onnx.encoding.providers import CPU, CUDA, OPENVINO, open_session
+from bertscore_onnx.encoding.providers import CPU, CUDA, OPENVINO
 from bertscore_onnx.errors import MissingExtraError
 
 
@@ -142,20 +142,15 @@ def test_what_fails_on_this_machine_exits_1_after_the_report(
 def test_a_device_that_cannot_run_the_bundle_exits_1_after_the_report(
     run, installed_bundle, monkeypatch
 ):
-    def open_but_openvino(graph, options, provider, *threads):
-        return (
-            (None, "no If .")
-            if provider.device == OPENVINO.device
-            else open_session(graph, options, provider)
-        )
-
     monkeypatch.setattr(
         "bertscore_onnx.encoding.providers.is_installed", lambda provider: provider is not CUDA
     )
     monkeypatch.setattr(
         "bertscore_onnx.cli.doctor.try_providers", lambda: {OPENVINO.name: None, CPU.name: None}
     )
-    monkeypatch.setattr("bertscore_onnx.encoding.session.open_session", open_but_openvino)
+    monkeypatch.setattr(
+        "bertscore_onnx.encoding.session.open_in_openvino", lambda *arguments: (None, "no If .")
+    )
     result = run("doctor")
     assert (result.exit_code, result.stderr) == (1, "")
     assert result.stdout.startswith(f"Not everything works: {installed_bundle} on openvino\n")

@@ -67,7 +67,7 @@ def test_each_value_of_a_distinct_token_takes_four_bytes(scorer):
 
 
 def test_texts_of_another_model_or_arithmetic_are_refused(
-    scorer, tiny_bundle, all_layers_bundle, opened_as_openvino
+    scorer, tiny_bundle, all_layers_bundle, bfloat16
 ):
     with BERTScorer(all_layers_bundle, all_layers=True) as other:
         foreign = other.encode(REFERENCES)

@@ -1,10 +1,9 @@
 import importlib.metadata
+import importlib.util
 import os
 import subprocess
 import sys
 from dataclasses import replace
-from importlib.machinery import ModuleSpec
-from types import ModuleType
 
 import pytest
 
@@ -23,12 +22,13 @@ def fresh(monkeypatch):
 
 @pytest.fixture
 def offer(fresh):
-    """Return a function that lets the installed onnxruntime offer a provider beside the CPU's."""
+    """Return a function that lets the installed packages offer providers beside the CPU's."""
 
     def offer(*offered):
         names = [provider.name for provider in (*offered, providers.CPU)]
+        engines = {provider.engine for provider in offered}
         fresh.setattr("onnxruntime.get_available_providers", lambda: names)
-        fresh.setitem(sys.modules, providers.OPENVINO.plugin, None)
+        fresh.setattr(importlib.util, "find_spec", lambda name: name in engines or None)
 
     return offer
 
@@ -59,19 +59,19 @@ def test_a_named_device_has_no_substitute(offer):
     assert providers.choose_providers("cpu") == [providers.CPU]
     [cuda] = providers.choose_providers("cuda:1")
     assert cuda.name == "CUDAExecutionProvider"
-    options = cuda.options(cuda, 4, 4)
+    options = cuda.options(cuda)
     assert (options["device_id"], options["use_tf32"]) == (1, 0)
 
 
 def test_the_memory_of_a_card_can_be_limited(monkeypatch):
     cuda = providers.CUDA
-    assert "gpu_mem_limit" not in cuda.options(cuda, 4, 4)
+    assert "gpu_mem_limit" not in cuda.options(cuda)
     monkeypatch.setenv("BERTSCORE_ONNX_GPU_MEM_LIMIT", "8000000000")
-    assert cuda.options(cuda, 4, 4)["gpu_mem_limit"] == 8_000_000_000
+    assert cuda.options(cuda)["gpu_mem_limit"] == 8_000_000_000
     for value in ("8 GB", "0", "-1"):
         monkeypatch.setenv("BERTSCORE_ONNX_GPU_MEM_LIMIT", value)
         with pytest.raises(InputError, match="bytes"):
-            cuda.options(cuda, 4, 4)
+            cuda.options(cuda)
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,7 @@ def test_the_memory_of_a_card_can_be_limited(monkeypatch):
         ("cuda", r"offers only CPUExecutionProvider"),
         (
             "openvino",
-            r"offers only CPUExecutionProvider\. Install its plugin: `pip install "
-            r"[^`]*openvino[^`]*`\.$",
+            r"openvino is not installed\. Install it: `pip install [^`]*openvino[^`]*`\.$",
         ),
     ],
 )
@@ -91,20 +90,9 @@ def test_a_missing_wheel_of_a_device_is_named(offer, device, message):
         providers.choose_providers(device)
 
 
-def test_a_plugin_needs_the_plain_wheel(offer, fresh):
-    offer()
-    fresh.setattr(providers, "installed_wheels", lambda: {"onnxruntime-gpu": "1.31.1"})
-    with pytest.raises(DeviceError, match="pip uninstall -y onnxruntime-gpu`, then `pip install"):
-        providers.choose_providers("openvino")
-
-
-def test_an_installed_plugin_is_chosen_by_name_alone(offer, fresh):
-    offer()
-    plugin = ModuleType(providers.OPENVINO.plugin)
-    plugin.__spec__ = ModuleSpec(providers.OPENVINO.plugin, None)
-    fresh.setitem(sys.modules, plugin.__name__, plugin)
+def test_openvino_is_chosen_by_name_alone(offer):
+    offer(providers.OPENVINO)
     assert providers.choose_providers("openvino") == [providers.OPENVINO]
-    assert providers.choose_providers(None) == [providers.CPU]
 
 
 @pytest.mark.parametrize(
@@ -132,23 +120,6 @@ def test_a_further_row_of_the_table_is_taken_and_listed(offer, fresh):
 def test_several_cards_are_refused_with_the_way_to_use_them(name):
     with pytest.raises(InputError, match="one card"):
         providers.choose_providers(name)
-
-
-@pytest.mark.parametrize(
-    ("features", "precision"),
-    [
-        (["avx2", "avx512f", "amx_bf16", "amx_int8"], "bf16"),
-        (["avx2", "avx512f", "avx512_bf16"], "bf16"),
-        (["avx2", "avx512f", "amx_int8"], None),
-        ([], None),
-        (None, None),
-    ],
-)
-def test_openvino_computes_in_bfloat16_where_the_processor_does(offer, fresh, features, precision):
-    offer(providers.OPENVINO)
-    fresh.setattr(providers, "cpu_features", lambda: features)
-    [chosen] = providers.choose_providers("openvino")
-    assert (chosen.name, chosen.compute_precision()) == ("OpenVINOExecutionProvider", precision)
 
 
 @pytest.mark.slow  # it imports PyTorch

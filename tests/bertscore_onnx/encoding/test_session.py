@@ -1,12 +1,10 @@
-import json
 import os
 import shutil
 import sys
 import threading
 import time
 from dataclasses import replace
-from importlib.machinery import ModuleSpec
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import numpy as np
 import onnx
@@ -17,13 +15,11 @@ from bertscore_onnx.encoding.encoder import Encoder
 from bertscore_onnx.encoding.providers import (
     CPU,
     CUDA,
-    OPENVINO,
-    _register,
     _warn_of_cudnn,
     cudnn_error,
     open_session,
 )
-from bertscore_onnx.encoding.session import OnnxSession
+from bertscore_onnx.encoding.session import HostPlace, OnnxSession, OrtGraph
 from bertscore_onnx.errors import (
     DeviceError,
     DigestError,
@@ -48,16 +44,16 @@ def session_of(bundle, **options):
     return Encoder(bundle, **options).session
 
 
-def threads_of(session):
-    return session.get_session_options().intra_op_num_threads
+def threads_of(graph):
+    return graph.session.get_session_options().intra_op_num_threads
 
 
 def run_once(shared):
-    """Run a session, so that its threads have begun; return it."""
-    session = shared.get()
+    """Run a graph, so that its threads have begun; return it."""
     ids = np.full((8, 32), 5)
-    session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})
-    return session
+    vectors = np.empty((8, 32, 32), dtype=np.float32)
+    shared.run({"input_ids": ids, "attention_mask": np.ones_like(ids)}, [HostPlace(vectors)])
+    return shared.get()
 
 
 @pytest.mark.parametrize(
@@ -69,7 +65,7 @@ def test_for_throughput_a_run_has_one_thread_for_latency_all(
     shared = session_of(bundle, device="cpu", num_threads=3, optimize_for=optimize_for)
     assert (threads_of(shared.get()), shared.concurrency) == (num_threads, concurrency)
     # it would keep memory for every shape
-    assert not shared.get().get_session_options().enable_mem_pattern
+    assert not shared.get().session.get_session_options().enable_mem_pattern
 
 
 def in_threads(number, call):
@@ -161,24 +157,6 @@ def test_without_a_number_all_usable_cpus_are_used(bundle, monkeypatch):
     assert session_of(bundle, device="cpu").num_threads == 5
 
 
-@pytest.mark.parametrize(("precision", "hint"), [("bf16", "bf16"), (None, "f32")])
-@pytest.mark.parametrize(("optimize_for", "streams"), [("throughput", "3"), ("latency", "1")])
-def test_openvino_gets_precision_and_threads(
-    bundle, opened_as_openvino, monkeypatch, precision, hint, optimize_for, streams
-):
-    provider = replace(OPENVINO, compute_precision=lambda: precision)
-    monkeypatch.setattr(f"{SESSIONS}.choose_providers", lambda device: [provider])
-    session_of(bundle, device="openvino", num_threads=3, optimize_for=optimize_for)
-    [options] = opened_as_openvino
-    settings = json.loads(options["load_config"])["CPU"]
-    assert int(settings.pop("CPU_RUNTIME_CACHE_CAPACITY")) < 1000
-    assert settings == {
-        "INFERENCE_PRECISION_HINT": hint,
-        "INFERENCE_NUM_THREADS": "3",
-        "NUM_STREAMS": streams,
-    }
-
-
 @forks
 def test_a_session_that_a_child_cannot_open_is_an_error(bundle, monkeypatch):
     shared = session_of(bundle, device="cpu", num_threads=3)
@@ -222,6 +200,7 @@ def test_a_child_forked_during_an_opening_can_open_a_session(bundle):
 def test_cuda_in_a_forked_child_is_refused(bundle):
     shared = session_of(bundle, device="cpu")
     shared.provider = CUDA
+    open_session("graph", None, CUDA)
     with pytest.raises(DeviceError, match="spawn"):
         in_forked_child(shared.get)
 
@@ -322,66 +301,6 @@ class TestAWheelWithoutItsLibraries:
         assert severities == [4, 2]  # it is quiet while it opens alone
 
 
-class TestAPlugin:
-    @pytest.fixture
-    def opened_with(self, monkeypatch):
-        """Let ONNX Runtime have OpenVINO's plugin on a processor by Intel; return what it was
-        given.
-        """
-        recorded = SimpleNamespace(registered=[], vendor="Intel", devices=[])
-
-        def offered(name, kind):
-            return SimpleNamespace(
-                ep_name=name, device=SimpleNamespace(type=kind, vendor=recorded.vendor)
-            )
-
-        def get_ep_devices():
-            ours = [
-                offered(OPENVINO.name, "GPU"),
-                offered(OPENVINO.name, "CPU"),
-                offered(f"{OPENVINO.name}.AUTO", "CPU"),
-            ]
-            return [offered(CPU.name, "CPU"), *(ours if recorded.vendor == "Intel" else [])]
-
-        def open_on_devices(graph, options, *, providers, enable_fallback):
-            assert (providers, enable_fallback) == (None, 0)
-            return SimpleNamespace(get_providers=lambda: [OPENVINO.name, CPU.name])
-
-        plugin = ModuleType(OPENVINO.plugin)
-        plugin.__spec__ = ModuleSpec(OPENVINO.plugin, None)
-        plugin.get_library_path = lambda: "library.so"
-        monkeypatch.setitem(sys.modules, OPENVINO.plugin, plugin)
-        runtime = SimpleNamespace(
-            register_execution_provider_library=lambda *library: recorded.registered.append(
-                library
-            ),
-            get_ep_devices=get_ep_devices,
-            OrtHardwareDeviceType=SimpleNamespace(CPU="CPU"),
-            InferenceSession=open_on_devices,
-        )
-        monkeypatch.setattr(f"{PROVIDERS}.load_onnxruntime", lambda: runtime)
-        recorded.options = SimpleNamespace(
-            add_provider_for_devices=lambda *added: recorded.devices.append(added)
-        )
-        _register.cache_clear()
-        yield recorded
-        _register.cache_clear()
-
-    def test_is_registered_once_and_opens_on_the_cpu_alone(self, opened_with):
-        opened = [open_session("graph", opened_with.options, OPENVINO, 3, 2) for _ in range(2)]
-        assert [failure for _, failure in opened] == ["", ""]
-        assert opened_with.registered == [(OPENVINO.plugin, "library.so")]
-        [device], options = opened_with.devices[0]
-        assert (device.ep_name, device.device.type) == (OPENVINO.name, "CPU")
-        assert json.loads(options["load_config"])["CPU"]["NUM_STREAMS"] == "2"
-
-    def test_names_the_maker_of_a_processor_that_it_does_not_support(self, opened_with):
-        opened_with.vendor = "AMD"
-        session, failure = open_session("graph", opened_with.options, OPENVINO)
-        assert session is None
-        assert failure == "onnxruntime_ep_openvino does not support processors by AMD"
-
-
 class TestCudnn:
     @pytest.fixture(autouse=True)
     def cuda_works(self, monkeypatch):
@@ -417,16 +336,17 @@ class TestCudnn:
 @pytest.mark.parametrize(("provider", "arena"), [(CPU, "cpu:0"), (replace(CUDA, index=2), "gpu:2")])
 def test_memory_is_released_on_the_device_of_the_session(bundle, monkeypatch, provider, arena):
     entries, runs = {}, []
-    session = session_of(bundle, device="cpu")
-    session.provider = provider
+    opened = session_of(bundle, device="cpu").get().session
+    session = SimpleNamespace(
+        get_inputs=opened.get_inputs,
+        get_outputs=opened.get_outputs,
+        run=lambda *arguments: runs.append(arguments),
+    )
     options = SimpleNamespace(add_run_config_entry=entries.__setitem__)
     monkeypatch.setattr(
         f"{SESSIONS}.load_onnxruntime", lambda: SimpleNamespace(RunOptions=lambda: options)
     )
-    monkeypatch.setattr(
-        session, "get", lambda: SimpleNamespace(run=lambda *arguments: runs.append(arguments))
-    )
-    session.release_memory()
+    OrtGraph(session, provider).release_memory()
     assert entries == {"memory.enable_memory_arena_shrinkage": arena}
     assert runs[0][2] is options
 
@@ -444,29 +364,18 @@ NO_MEMORY = (
 )
 
 
-class SmallSession:
-    """A session that fails on more than `most` texts."""
+class SmallGraph:
+    """A graph that fails on more than `most` texts."""
 
-    def __init__(self, session, most, message):
-        self._session, self._most, self._message = session, most, message
+    def __init__(self, graph, most, message):
+        self._graph, self._most, self._message = graph, most, message
         self.batches = []
 
-    def io_binding(self):
-        binding = self._session.io_binding()
-        original = binding.bind_ortvalue_input
-
-        def bind_ortvalue_input(name, value):
-            self.batches[-1:] = [value.shape()[0]]
-            original(name, value)
-
-        self.batches.append(0)
-        binding.bind_ortvalue_input = bind_ortvalue_input
-        return binding
-
-    def run_with_iobinding(self, binding):
+    def run(self, feed, places):
+        self.batches.append(len(feed["input_ids"]))
         if self.batches[-1] > self._most:
             raise RuntimeError(self._message)
-        self._session.run_with_iobinding(binding)
+        self._graph.run(feed, places)
 
 
 def run(model, layers=1):
@@ -478,7 +387,7 @@ def run(model, layers=1):
 
 @pytest.fixture
 def fail_above(monkeypatch):
-    """Return a function that lets sessions from now on fail on more than `most` texts; give it the
+    """Return a function that lets graphs from now on fail on more than `most` texts; give it the
     list of them.
     """
 
@@ -486,7 +395,7 @@ def fail_above(monkeypatch):
         sessions = []
 
         def get(self):
-            sessions.append(SmallSession(original(self), most, message))
+            sessions.append(SmallGraph(original(self), most, message))
             return sessions[-1]
 
         original = OnnxSession.get
