@@ -71,6 +71,7 @@ from bertscore_onnx_evaluation.systems.verdicts import (
     PairResult,
     SystemResult,
     losses_again,
+    test_fields,
     with_ranks,
 )
 
@@ -339,7 +340,10 @@ def _check_plan(plan: _Plan, names: Sequence[str], num_metrics: int) -> None:
         )
     ends = plan.score_range
     if ends is not None:
-        _check_range(ends, margin)
+        is_range = len(ends) == 2 and all(isinstance(end, Real) for end in ends)
+        if margin is None or not (is_range and -math.inf < ends[0] < ends[1] < math.inf):
+            given = f"The range of scores is {ends}, with the margin {margin}"
+            raise InputError(f"{given}; expected the lowest and the highest score, and a margin.")
     if len(names) > 1:
         return
     alone = f"is about two systems, and {names[0]} is alone. Leave it out, or add another."
@@ -347,14 +351,6 @@ def _check_plan(plan: _Plan, names: Sequence[str], num_metrics: int) -> None:
         raise InputError(f"A margin {alone}")
     if plan.all_pairs:
         raise InputError(f"A test of all pairs {alone}")
-
-
-def _check_range(ends: Sequence[float], margin: float | None) -> None:
-    """Raise InputError for a range of scores without a margin, or of other than two ends."""
-    is_range = len(ends) == 2 and all(isinstance(end, Real) for end in ends)
-    if margin is None or not (is_range and -math.inf < ends[0] < ends[1] < math.inf):
-        given = f"The range of scores is {ends}, with the margin {margin}"
-        raise InputError(f"{given}; expected the lowest and the highest score, and a margin.")
 
 
 def _precisions(scores: object) -> tuple[str, ...]:
@@ -517,14 +513,10 @@ def _test(inputs: _Inputs, scored: _Metrics, plan: _Plan) -> list[MetricResult]:
 
 def _signature(inputs: _Inputs, plan: _Plan, result: MetricResult) -> MetricResult:
     """Return a result whose signature has the tests, too."""
-    signature = f"{result.signature}{result.test_signature}"
-    if inputs.documents is not None:
-        signature += f"|documents:{int(inputs.documents.max()) + 1}"
-    if not result.is_exact:
-        signature += f"|resamples:{plan.num_swaps}|seed:{plan.seed}"
-    if inputs.joined.dropped:
-        signature += f"|dropped:{len(inputs.joined.dropped)}"
-    return replace(result, signature=signature)
+    num_documents = 0 if inputs.documents is None else int(inputs.documents.max()) + 1
+    swaps = f"|resamples:{plan.num_swaps}|seed:{plan.seed}"
+    fields = test_fields([result], num_documents, len(inputs.joined.dropped), swaps)
+    return replace(result, signature=f"{result.signature}{fields}")
 
 
 def _score_range(
@@ -543,27 +535,22 @@ def _score_range(
     known = (0.0, 1.0) if metric.corpus.is_binary else metric.score_range
     score_range = stated or known
     if score_range is None:
-        raise InputError(
-            f"A margin on scores of {name} needs the lowest and the highest score that a segment "
-            "can have, since a loss may be as large as from one to the other. Add ",
-            remedy,
-            ".",
-        )
+        needed = f"A margin on scores of {name} needs the lowest and the highest that there can be"
+        raise InputError(f"{needed}, since a loss may be from one to the other. Add ", remedy, ".")
     low, high = score_range
     rounding = TIE_TOLERANCE * (high - low)
     all_scores = metric.corpus.runs or metric.corpus.segment_scores
     for system, scores in zip(joined.systems, all_scores, strict=True):
-        places = np.argwhere((scores < low - rounding) | (scores > high + rounding))
-        if not len(places):
-            continue
-        score = scores[tuple(places[0])]
-        segment = joined.segments[places[0][-1]]
-        raise InputError(
-            f"{system} has the score {score:.9g} for segment {segment!r}; expected {low:.9g} to "
-            f"{high:.9g}. State the lowest and the highest that there can be with ",
-            remedy,
-            ", or clip the scores.",
-        )
+        for *_, segment in np.argwhere((scores < low - rounding) | (scores > high + rounding)):
+            outside = np.atleast_2d(scores)[:, segment]
+            score = outside[np.abs(outside - (low + high) / 2).argmax()]
+            raise InputError(
+                f"{system} has the score {score:.9g} for segment {joined.segments[segment]!r}; "
+                f"expected {low:.9g} to {high:.9g}. State the lowest and the highest that there "
+                "can be with ",
+                remedy,
+                ", or clip the scores.",
+            )
     return score_range
 
 

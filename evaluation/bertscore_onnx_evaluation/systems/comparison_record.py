@@ -24,6 +24,7 @@ from bertscore_onnx_evaluation.systems.verdicts import (
     headline,
     remarks,
     runs,
+    test_fields,
     untested_groups,
     within_margin,
 )
@@ -127,17 +128,11 @@ class ComparisonRecord:
     @property
     def signature(self) -> str:
         """The test and its settings, to quote beside the signatures of metrics."""
-        signature = "bertscore-onnx"
-        signature += "".join(dict.fromkeys(metric.test_signature for metric in self.metrics))
-        if self.num_documents:
-            signature += f"|documents:{self.num_documents}"
-        if self.dropped:
-            signature += f"|dropped:{len(self.dropped)}"
+        swaps = f"|resamples:{self.num_resamples}|seed:{self.seed}"
+        fields = test_fields(self.metrics, self.num_documents or 0, len(self.dropped), swaps)
         if self.num_references != [1]:
-            signature += f"|references:{'-'.join(map(str, self.num_references))}"
-        if not all(metric.is_exact for metric in self.metrics):
-            signature += f"|resamples:{self.num_resamples}|seed:{self.seed}"
-        return f"{signature}|version:{__version__}"
+            fields += f"|references:{'-'.join(map(str, self.num_references))}"
+        return f"bertscore-onnx{fields}|version:{__version__}"
 
     @property
     def test_settings(self) -> str:
@@ -153,14 +148,18 @@ class ComparisonRecord:
         """Return the test of a metric with its settings, in words."""
         num_units, _ = metric.units
         units = f" by {plural(self.num_documents, 'document')}" if self.num_documents else ""
-        swaps = f"{count(self.num_resamples)} swaps, seed {self.seed}"
+        draws = f"{count(self.num_resamples)} swaps, seed {self.seed}"
         if num_units <= MAX_EXACT:
-            swaps = "all swaps"
-        if metric.is_sign_test:
+            draws = "all swaps"
+        if not self._is_compared:
+            if metric.is_exact:
+                return "Clopper and Pearson's"
+            return f"the means of subsets of them, {draws.replace('swaps', 'subsets')}"
+        if metric.is_exact:
             is_mcnemar = metric.is_binary and not self.documents
             name = "McNemar's test, exact" if is_mcnemar else "exact sign test"
-            return f"{name}{units}, intervals by {swaps}"
-        test = f"paired permutation test{units}, {swaps}"
+            return f"{name}{units}, intervals by {draws}"
+        test = f"paired permutation test{units}, {draws}"
         if "all swaps" in metric.tests and num_units > MAX_EXACT:
             test += f", p by all of them where at most {MAX_EXACT} differ"
         if "sign" in metric.tests:
@@ -235,7 +234,7 @@ class ComparisonRecord:
         num_tests = max(metric.num_tests, num_in_groups)
 
         # The smallest p is that of units which all differ in the same direction.
-        if num_units <= MAX_EXACT or metric.is_sign_test:
+        if num_units <= MAX_EXACT or metric.is_exact:
             smallest = 2.0 ** max(1 - num_units, -1000)
             given = plural(num_units, unit)
             remedy = f"Give more {unit}s"
@@ -303,7 +302,7 @@ class ComparisonRecord:
         """Explain a sign: which test, which correction, how much material."""
         if not self._is_compared:
             _, unit = self.metrics[0].units
-            return f"95 % intervals over {unit}s: {self._subsets}; {self.material}."
+            return f"95 % intervals over {unit}s: {self.test_settings}; {self.material}."
         legend = f"{sign} {self._significant}"
         if any(metric.is_corrected or metric.groups for metric in self.metrics):
             legend += " Each 95 % interval is by itself, not corrected."
@@ -342,21 +341,6 @@ class ComparisonRecord:
             ends = sorted({min(num_runs), max(num_runs)})
             material += f", each the mean of {' to '.join(map(str, ends))} runs"
         return material
-
-    @property
-    def _subsets(self) -> str:
-        """How the interval of one system was made."""
-        exact = [metric.title for metric in self.metrics if metric.is_exact]
-        if len(exact) == len(self.metrics):
-            return "Clopper and Pearson's"
-        num_units, _ = self.metrics[0].units
-        subsets = "the means of all subsets of them"
-        if num_units > MAX_EXACT:
-            draws = f"{count(self.num_resamples)} draws, seed {self.seed}"
-            subsets = f"the means of random subsets of them, {draws}"
-        if exact:
-            subsets += f"; of {listed(exact)} Clopper and Pearson's"
-        return subsets
 
     @property
     def methods(self) -> str:

@@ -174,8 +174,9 @@ class PairedTestResult:
         return f"<pre>{escape(repr(self))}</pre>"
 
 
-TestName = Literal["sign", "all swaps", "swaps"]
-"""The exact sign test, all swaps of the units that differ, or swaps drawn at random."""
+TestName = Literal["sign", "all swaps", "swaps", "clopper-pearson", "subsets"]
+"""The exact sign test, all swaps of the units that differ, or swaps drawn at random; and for one
+system the interval of Clopper and Pearson, or of subsets."""
 
 MAX_EXACT = 13
 """If two systems differ in at most this many units, all 2^n ways to swap them are tried, and none

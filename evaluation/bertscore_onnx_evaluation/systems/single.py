@@ -34,12 +34,13 @@ def single_result(name: str, metric: CorpusScores, *, num_swaps: int, seed: int)
     if _is_exact(metric) and len(ratios) >= MIN_TESTED_UNITS:
         num_right = int(ratios.sum())
         low, high = 0.5 + 0.5 * sign_interval(num_right, len(ratios) - num_right)
+        result = replace(result, test="clopper-pearson")
         return replace(result, score_low=float(low), score_high=float(high))
     constant = float(ratios.min() - (np.ptp(ratios) or 1))  # all units differ from it
     against = SegmentMeans(np.stack([constant * sizes, scores])).with_sizes(sizes)
     tested = paired_permutation(against, num_swaps=num_swaps, seed=seed)
     low, high = map(finite, constant + tested.interval[0])
-    return replace(result, score_low=low, score_high=high)
+    return replace(result, score_low=low, score_high=high, test="subsets")
 
 
 def _is_exact(metric: CorpusScores) -> bool:
@@ -77,7 +78,6 @@ def single_metric(
         np.asarray(metric.segment),
         units=units,
         effective_units=effective_units(corpus.sizes),
-        has_exact_interval=_is_exact(corpus),
     )
 
 

@@ -178,8 +178,6 @@ class MetricResult:
     """The means of the scores of groups, which count equally; None with fewer than 20 units."""
     score_range: tuple[float, float] = (0.0, 1.0)
     """With a margin, the lowest and the highest score that a segment can have."""
-    has_exact_interval: bool = False
-    """Whether the interval of one system is Clopper and Pearson's."""
 
     @property
     def parts(self) -> tuple[GroupResult, ...]:
@@ -231,30 +229,17 @@ class MetricResult:
 
     @property
     def tests(self) -> set[TestName]:
-        """The tests that its p are of, also those in groups."""
+        """The tests, or the intervals of one system, that ran, also in groups."""
         results: list[SystemResult | PairResult] = [*self.systems, *self.pairs]
         for group in self.parts:
             results += group.systems
-        return {result.test for result in results if result.test}
+        tests: set[TestName] = {result.test for result in results if result.test}
+        return tests or {"sign" if self.is_binary else "swaps"}
 
     @property
     def is_exact(self) -> bool:
-        """Whether neither p nor the interval of one system rests on draws."""
-        return self.is_sign_test if len(self.systems) > 1 else self.has_exact_interval
-
-    @property
-    def test_signature(self) -> str:
-        """The test, or the interval of one system, as signatures have it."""
-        if len(self.systems) == 1:
-            return f"|interval:{'clopper-pearson' if self.is_exact else 'subsets'}"
-        if self.is_exact:
-            return "|test:sign"
-        return "|test:permutation+sign" if "sign" in self.tests else "|test:permutation"
-
-    @property
-    def is_sign_test(self) -> bool:
-        """Whether all p are of the sign test, or would be if any unit differed."""
-        return self.tests == {"sign"} or (not self.tests and self.is_binary)
+        """Whether nothing that ran has drawn swaps or subsets."""
+        return self.tests <= {"sign", "clopper-pearson"}
 
     @property
     def digits(self) -> int:
@@ -368,6 +353,22 @@ def equals(p: float) -> str:
     if text.startswith("<"):
         return text.replace("<", "< ")
     return f"= {text}"
+
+
+def test_fields(
+    metrics: Sequence[MetricResult], num_documents: int, num_dropped: int, swaps: str
+) -> str:
+    """Return what signatures have of the tests; `swaps` are the fields of drawn ones."""
+    tests = set[str]().union(*(metric.tests for metric in metrics))
+    names = {"permutation" if test.endswith("swaps") else test for test in tests}
+    fields = f"|test:{'+'.join(sorted(names))}"
+    if num_documents:
+        fields += f"|documents:{num_documents}"
+    if not all(metric.is_exact for metric in metrics):
+        fields += swaps
+    if num_dropped:
+        fields += f"|dropped:{num_dropped}"
+    return fields
 
 
 # Verdicts.
@@ -764,11 +765,7 @@ def runs(metric: MetricResult) -> str:
     if missing:
         verb = "is" if missing == 1 else "are"
         scores += f", and of fewer where {plural(missing, 'score')} {verb} missing"
-    results = "p and intervals are about these runs"
-    single = [system.name for system in metric.systems if system.runs == 1]
-    if single:
-        results += f", and for {listed(single)} about this run"
-    sentences = f"{scores}. {results}."
+    sentences = f"{scores}. p and intervals are about these runs."
 
     # Beside the interval over these runs there may be a wider one over runs to come.
     intervals = []
