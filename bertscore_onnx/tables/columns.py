@@ -87,9 +87,10 @@ ROLES_OF_FORMS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             "human",
             "annotator",
         ),
-        "a row for each system": ("system", "lang_pair", "human", "annotator"),
     },
-    "tune-layers": {"a table": ("candidate", "reference", "human", "lang_pair", "segment")},
+    "tune-layers": {
+        "a table": ("candidate", "reference", "human", "lang_pair", "segment", "document")
+    },
     "count-documents": {"a table": ("reference",)},
 }
 """By command and form of its inputs the roles of columns that are used; a named role without a use
@@ -193,9 +194,6 @@ def check_order_of_ids(ids: Iterable[tuple[str, str]], title: str, plain: str) -
             )
         earlier = name
 
-
-CANDIDATE_COLUMNS = USUAL_NAMES["candidate"]
-REFERENCE_COLUMNS = USUAL_NAMES["reference"]
 
 NO_IDS = "none"
 """In place of the name of a column of ids: rows belong together by position."""

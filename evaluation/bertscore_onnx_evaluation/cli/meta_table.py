@@ -1,7 +1,4 @@
-"""Systems from a table of judgements.
-
-It has a row for each output of a system, or for each system.
-"""
+"""Systems from a table of judgements, a row for each output."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
@@ -10,28 +7,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.cli.terminal import echo, with_options
-from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.columns import (
-    CANDIDATE_COLUMNS,
-    REFERENCE_COLUMNS,
-    check_forms,
-)
-from bertscore_onnx.tables.roles import DOCUMENT_COLUMNS, ID_COLUMNS
+from bertscore_onnx.errors import InputError, either
+from bertscore_onnx.tables.columns import check_forms
+from bertscore_onnx.tables.roles import ID_COLUMNS
 from bertscore_onnx.tables.table import natural_key
 from bertscore_onnx.tables.whole_table import WholeTable
 from bertscore_onnx_evaluation.cli.meta_options import MetaOptions
 from bertscore_onnx_evaluation.cli.options import (
     HUMAN_COLUMNS,
     column_of,
-    filled_column,
+    names_of,
     references_of_table,
 )
 from bertscore_onnx_evaluation.metric_scores import MetricScores
 from bertscore_onnx_evaluation.metrics.correlation import Floats, finite, mean_by_system
 from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
 
-SEGMENT_COLUMNS = ("segment", "segment_id", "seg_id")
-"""Columns of segments by their names; of other columns of ids the values decide."""
 ANNOTATOR_COLUMNS = ("annotator", "rater")
 
 Texts = tuple[str, tuple[str, ...]]
@@ -41,10 +32,9 @@ Texts = tuple[str, tuple[str, ...]]
 def systems_of_table(table: WholeTable, options: MetaOptions) -> list[JudgedSystems]:
     """Return the systems of each language pair, with the named scores.
 
-    Without a column of language pairs, all rows have the single --language-pair; without one of
-    segments, each row is a whole system; a column of systems that is empty throughout stands for
-    one system without a name. With a column of annotators, an output has a row for each, and its
-    human score is their mean.
+    Without a column of language pairs, all rows have the single --language-pair; a column of
+    systems that is empty throughout stands for one system without a name. With a column of
+    annotators, an output has a row for each, and its human score is their mean.
     """
     rows = _Rows(table, options)
     for name in options.language_pair or ():
@@ -63,9 +53,15 @@ class _Rows:
     """The columns of the table that are needed."""
 
     def __init__(self, table: WholeTable, options: MetaOptions) -> None:
-        segment = _segment_column(table, options)
-        forms = ["a row for each system" if segment is None else "a row for each output"]
-        if segment is not None and (options.metrics or options.sentinels):
+        segments = names_of(table, options.named, "segment")
+        if segments is None:
+            raise InputError(
+                f"{table.title} has no column of segments, {either(map(repr, ID_COLUMNS))}. Name "
+                "it with --columns segment=NAME. Of a table with a row for each system, "
+                "`pandas.DataFrame.corr` gives the correlations."
+            )
+        forms = ["a row for each output"]
+        if options.metrics or options.sentinels:
             forms.append("rows of texts")
         check_forms(options.named, "meta", forms)
         human_column = column_of(table, options.named, "human", HUMAN_COLUMNS)
@@ -75,34 +71,24 @@ class _Rows:
             if name not in self.scores:
                 self.scores[name] = table.numbers(table.find(name, "--score"))
         self.language_pairs = _language_pairs(table, options)
-        self.has_segments = segment is not None
-        self.segments = [""] * len(table)
-        if segment is not None:
-            self.segments = table.keys(segment)
+        self.segments = segments
         self.dropped: set[tuple[str, str]] = set()  # language pairs and segments
         for name, values in self.scores.items():
             lacks_score = np.isnan(values) & ~np.isnan(self.human)
             for row in np.flatnonzero(lacks_score).tolist():
-                if segment is None or options.missing == "raise":
+                if options.missing == "raise":
                     raise InputError(
                         f"{table.place(row)}: the column {name!r} holds no score, but "
                         f"{human_column!r} a judgement. Add the score, or leave out the segment "
                         "for all systems with --missing drop."
                     )
                 self.dropped.add((self.language_pairs[row], self.segments[row]))
-        if options.metrics and segment is None:
-            raise InputError(
-                f"{table.title} has no column of segments, so that each row is a whole system, "
-                "which has no text to score. Name the column with --columns segment=NAME."
-            )
         self.annotators = _annotators(table, options)
         system = column_of(table, options.named, "system")
         self.systems = [""] * len(table)
         if not table.is_blank(system):
             self.systems = table.keys(system)
-        self.documents: list[str] | None = None
-        if segment is not None:
-            self.documents = filled_column(table, options.named, "document", DOCUMENT_COLUMNS)
+        self.documents = names_of(table, options.named, "document")
         self.texts = _texts_of_rows(table, options, human_column, self.human)
 
     def scores_of(self, row: int) -> list[float | None]:
@@ -111,19 +97,6 @@ class _Rows:
         They belong to an output and not to its judgement, as its texts do.
         """
         return [finite(values[row]) for values in self.scores.values()]
-
-
-def _segment_column(table: WholeTable, options: MetaOptions) -> str | None:
-    """Return the column of segments; None if rows are whole systems.
-
-    A column of ids is one if systems share them.
-    """
-    if options.named("segment") or not set(SEGMENT_COLUMNS).isdisjoint(table.names):
-        return column_of(table, options.named, "segment", SEGMENT_COLUMNS)
-    for name in ID_COLUMNS:
-        if name in table.names and len(set(table.keys(name))) < len(table):
-            return name
-    return None
 
 
 def _language_pairs(table: WholeTable, options: MetaOptions) -> list[str]:
@@ -163,17 +136,18 @@ def _texts_of_rows(
     """
     if not (options.metrics or options.sentinels):
         return None
-    reference_columns = options.named.references or (REFERENCE_COLUMNS,)
+    option = "--columns reference=NAME"
     try:
-        candidate = column_of(table, options.named, "candidate", CANDIDATE_COLUMNS)
-        columns = [table.find(names, "--columns reference=NAME") for names in reference_columns]
+        candidate = column_of(table, options.named, "candidate")
+        names = options.named.references or table.find_references(option)
+        columns = [table.find(name, option) for name in names]
     except InputError:
         if options.metrics or options.named("candidate") or options.named.references:
             raise
         return None
     present = table
     positions = list(range(len(table)))
-    for column in (candidate, *columns):
+    for column in (candidate, columns[0]):
         present, kept = present.without_nulls(column, are_texts=True)
         positions = [positions[row] for row in kept]
     try:
@@ -222,13 +196,12 @@ def _language_pair(
     def arranged(values: Floats) -> MetricScores:
         matrix = np.full(shape, np.nan)  # (systems, segments)
         matrix[tuple(cells.T)] = values[chosen]
-        return MetricScores(mean_by_system(matrix), matrix if rows.has_segments else None)
+        return MetricScores(mean_by_system(matrix), matrix)
 
     # The order of rows changes no sum.
     order = np.lexsort((rows.human[chosen], *cells.T))
     human = _mean_judgements(rows.human[chosen][order], cells[order], shape)
     metrics = {metric: arranged(values) for metric, values in rows.scores.items()}
-    segment_names = tuple(segments) if rows.has_segments else ()
     documents: tuple[str, ...] = ()
     if rows.documents:
         documents = _documents(table, rows.documents, chosen, cells)
@@ -240,9 +213,9 @@ def _language_pair(
         name,
         tuple(systems),
         mean_by_system(human),
-        human if rows.has_segments else None,
+        human,
         metrics,
-        segments=segment_names,
+        segments=tuple(segments),
         documents=documents,
         candidates=candidates,
         references=references,
@@ -330,13 +303,10 @@ def _cells(
         if earlier == row:
             continue
         if by_annotator != row:
-            place = "it, without a column of segments"
-            if rows.has_segments:
-                place = f"segment {rows.segments[row]!r}"
             raise InputError(
                 f"{table.place(row)}: the system {rows.systems[row]!r} occurs a second time for "
-                f"{place}; the first is {table.place(by_annotator)}. Expected one row for each, "
-                "with the mean of several judgements."
+                f"segment {rows.segments[row]!r}; the first is {table.place(by_annotator)}. "
+                "Expected one row for each, with the mean of several judgements."
             )
         if rows.scores_of(row) != rows.scores_of(earlier):
             raise _contradiction(table, row, earlier)

@@ -14,7 +14,8 @@ from bertscore_onnx.cli.options import matching_of, parse_matching
 from bertscore_onnx.cli.specs import ColumnNames
 from bertscore_onnx.cli.terminal import with_options
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.columns import REFERENCE_COLUMNS
+from bertscore_onnx.tables.columns import Column
+from bertscore_onnx.tables.roles import DOCUMENT_COLUMNS, ID_COLUMNS, USUAL_NAMES, first_usual
 
 if TYPE_CHECKING:
     from bertscore_onnx.settings import ScorerSettings
@@ -105,30 +106,37 @@ def column_of(
 ) -> str:
     """Return the column of a role.
 
-    It is the named one, or else the first of the usual ones, or of the role's name.
+    It is the named one, or else the one with a usual name, or with the role's name.
     """
-    return table.find(columns.get(role) or usual or role, f"--columns {role}=NAME")
+    option = f"--columns {role}=NAME"
+    if role in USUAL_NAMES and role not in columns:
+        return Column((), option, role=role).find(table.names, table.title)
+    return table.find(columns.get(role) or usual or role, option)
 
 
-def filled_column(
-    table: "WholeTable",
-    columns: ColumnNames,
-    role: str,
-    usual: Iterable[str],
+def names_of(
+    table: "WholeTable", columns: ColumnNames, role: Literal["segment", "document"]
 ) -> list[str] | None:
-    """Return the names in the column of a role, or else in a usual one.
+    """Return the ids of segments, or the documents, of the rows.
 
-    It is the first of the usual ones that is not blank; None without any.
+    They are in the column that is named, or in the first with a usual name that is not blank; None
+    without any.
     """
-    filled = [name for name in usual if name in table.names and not table.is_blank(name)]
-    if not (columns(role) or filled):
-        return None
-    return table.keys(column_of(table, columns, role, filled))
+    usual = {"segment": ID_COLUMNS, "document": DOCUMENT_COLUMNS}[role]
+    named = columns(role)
+    if named is not None:
+        return table.keys(table.find(named, f"--columns {role}=NAME"))
+    filled = [name for name in table.names if not table.is_blank(name)]
+    for name in first_usual(usual, filled):
+        return table.keys(name)
+    return None
 
 
 def references_of_table(table: "WholeTable", columns: ColumnNames) -> list[list[str]]:
     """Return the references of each row of a table that is held whole."""
+    option = "--columns reference=NAME"
+    names = columns.references or table.find_references(option)
     lists = []
-    for column in columns.references or (REFERENCE_COLUMNS,):
-        lists.append(table.lists(table.find(column, "--columns reference=NAME")))
+    for number, name in enumerate(names):
+        lists.append(table.lists(table.find(name, option), may_be_empty=number > 0))
     return [list(chain.from_iterable(row)) for row in zip(*lists, strict=True)]

@@ -13,14 +13,14 @@ from bertscore_onnx.cli.options import FilesFormat, check_contexts, chosen_model
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.specs import columns_of, columns_option, dialect_of
 from bertscore_onnx.cli.terminal import echo
-from bertscore_onnx.tables.columns import CANDIDATE_COLUMNS, roles_of_command
+from bertscore_onnx.tables.columns import roles_of_command
 from bertscore_onnx_evaluation.cli.options import (
     HUMAN_COLUMNS,
     Figure,
     Matchings,
     TextJsonOrTsv,
     column_of,
-    filled_column,
+    names_of,
     references_of_table,
 )
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 
 _ROLES = roles_of_command("tune-layers")
-SEGMENT_COLUMNS = ("document", "segment", "segment_id")
 _FORMATS = "TSV, CSV, JSON lines or Parquet"
 _DEFAULT_PAIRS = "those into the most common target language"
 
@@ -118,7 +117,7 @@ def tune_layers(
     check_tables([input_file(judgements, (), dialect)], dialect)
     table = read_table(judgements, dialect)
     human = table.numbers(column_of(table, named, "human", HUMAN_COLUMNS))
-    candidates = table.texts(column_of(table, named, "candidate", CANDIDATE_COLUMNS))
+    candidates = table.texts(column_of(table, named, "candidate"))
     references = references_of_table(table, named)
     pairs = ["all"] * len(table)
     if named("lang_pair") or "lang_pair" in table.names or language_pair:
@@ -140,7 +139,12 @@ def tune_layers(
     candidates = [candidates[row] for row in rows]
     references = [references[row] for row in rows]
     pairs = [pairs[row] for row in rows]
-    units = filled_column(table, named, "segment", SEGMENT_COLUMNS)
+    if named("segment") and named("document"):
+        message = "segment and document are named; rows are drawn together by either."
+        raise typer.BadParameter(message, param_hint="--columns")
+    units = names_of(table, named, "document")
+    if units is None or named("segment"):
+        units = names_of(table, named, "segment")
     units_of_rows = None
     if units:
         units_of_rows = [units[row] for row in rows]

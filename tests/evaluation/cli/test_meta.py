@@ -119,19 +119,11 @@ JUDGED = [
 HEADER = "lang_pair system segment document human BLEU"
 
 
-def test_ids_that_systems_share_are_segments(judged, table):
+@pytest.mark.parametrize("name", ["id", "Seg_ID", "LINE"])
+def test_ids_have_the_names_that_they_have_everywhere(judged, table, name):
     expected = judged(table(JUDGED, header=HEADER), "--score", "BLEU")
-    assert (
-        judged(table(JUDGED, header=HEADER.replace("segment", "id")), "--score", "BLEU") == expected
-    )
-    wholes = [
-        (pair, f"{system}{at}", str(at), *rest)
-        for at, (pair, system, _, *rest) in enumerate(JUDGED)
-    ]
-    found = judged(
-        table(wholes, header="lang_pair system id document human BLEU"), "--score", "BLEU"
-    )
-    assert (len(found["a-b"]["systems"]), found["a-b"]["segments"]) == (60, 0)
+    path = table(JUDGED, header=HEADER.replace("segment", name).replace("document", "Doc"))
+    assert judged(path, "--score", "BLEU") == expected
 
 
 def test_rows_of_one_segment_name_one_document(refused, table):
@@ -181,14 +173,6 @@ def test_the_order_of_rows_changes_nothing(judged, table):
         for g in range(12)
     ]
     assert judged(table(rows[::-1]), "--score", "BLEU") == judged(table(rows), "--score", "BLEU")
-
-
-def test_a_row_may_be_a_whole_system_of_the_language_pair_that_is_named(judged, table):
-    path = table([("A", "1", "2"), ("B", "2", "3"), ("C", "4", "4")], header="system human BLEU")
-    metric = judged(path, "--language-pair", "de-en", "--score", "BLEU")["de-en"]["metrics"]["BLEU"]
-    assert metric["segment"] is None
-    assert metric["system"]["pearson"] == pytest.approx(np.corrcoef([1, 2, 4], [2, 3, 4])[0, 1])
-    assert "it takes segments" in metric["system"]["reasons"]["spa"]
 
 
 def test_columns_may_have_other_names(judged, table):
@@ -311,7 +295,7 @@ def test_options_that_do_not_fit_a_table_are_refused(refused, table, options, me
 
 
 ROW = ("a", "A", "1", "1", "1")
-OF_SEGMENTS, OF_SYSTEMS = "lang_pair system segment human BLEU", "lang_pair system human BLEU"
+OF_SEGMENTS = "lang_pair system segment human BLEU"
 
 
 @pytest.mark.parametrize(
@@ -332,11 +316,6 @@ OF_SEGMENTS, OF_SYSTEMS = "lang_pair system segment human BLEU", "lang_pair syst
             [ROW, ("a", "B", *ROW[2:]), ROW],
             "line 4: the system 'A' occurs a second time for segment '1'",
         ),
-        (
-            OF_SYSTEMS,
-            [("a", "A", "1", "1")] * 2,
-            "line 3: the system 'A' occurs a second time for it, without a column of segments",
-        ),
         (OF_SEGMENTS, [("a", "A", "1", "", "1")], "none of the 1 systems has a human score"),
     ],
 )
@@ -355,7 +334,9 @@ def test_scores_of_one_name_texts_without_segments_and_a_missing_source_are_refu
         "meta", twice, "--score", "bleu", "--metric", "bleu"
     )
     whole = table([("a", "A", "1", "x", "y")], header="lang_pair system human candidate reference")
-    assert "each row is a whole system" in refused("meta", whole, "--metric", "bleu")
+    error = refused("meta", whole, "--score", "human")
+    assert "no column of segments" in error
+    assert "`pandas.DataFrame.corr`" in error
     assert "There is no folder or file" in refused("meta", tmp_path / "nothing", "--score", "BLEU")
 
 

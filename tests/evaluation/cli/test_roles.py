@@ -78,9 +78,6 @@ ANNOTATED = {name: values * 2 for name, values in JUDGED.items()} | {
     "annotator2": ["x"] * 48 + ["y"] * 48
 }
 """Two rows for each output, which only a column of annotators tells apart."""
-WHOLE = {name: values[::6] for name, values in JUDGED.items() if not name.startswith("segment")}
-WHOLE |= {"system": [f"S{row}" for row in range(8)], "system2": [f"T{row}" for row in range(8)]}
-"""A row for each system."""
 WIDE = {name: values for name, values in EACH["A"].items() if "candidate" not in name}
 TEXTS = WIDE | {"A": texts(), "B": texts(), "C": texts()}
 NUMBERS = WIDE | {"A": numbers(), "B": numbers(), "C": numbers()}
@@ -144,7 +141,6 @@ FILES = {
     "b.jsonl": lm_eval(numbers()),
     "judged.csv": csv(JUDGED),
     "annotated.csv": csv(ANNOTATED),
-    "whole.csv": csv(WHOLE),
 }
 COMPARE = "compare --resamples 50 --missing drop --format json "
 BLEU = f"{COMPARE} --metric bleu "
@@ -175,8 +171,6 @@ FORMS = {
     "judgements": META.format("judged.csv"),
     "judgements without texts": META.format("judged.csv") + " --no-sentinels",
     "judgements of annotators": META.format("annotated.csv"),
-    "judged systems": META.format("whole.csv"),
-    "judged systems without texts": META.format("whole.csv") + " --no-sentinels",
     "files": "batch -m BUNDLE -i A.csv -o OUT",
     "layers": "tune-layers judged.csv -m LAYERS --format json --resamples 5",
     "pairs": "score -m BUNDLE -c A.csv --format json",

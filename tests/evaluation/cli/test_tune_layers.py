@@ -104,12 +104,13 @@ def test_columns_may_have_other_names_and_the_table_be_packed(tune, expected, wr
     assert json.loads(result.stdout)["layers"] == json.loads(expected.to_json())["layers"]
 
 
-def test_a_column_of_segments_or_documents_names_the_units(tune, write):
+@pytest.mark.parametrize("name", ["Document", "document_id", "doc", "seg_id", "ID"])
+def test_a_column_of_segments_or_documents_names_the_units(tune, write, name):
     documents = "".join(
         line + f"\td{row // 2}\n" for row, line in enumerate(tsv().splitlines()[1:])
     )
-    with_documents = write("documents.tsv", HEADER.replace("\n", "\tdocument\n") + documents)
-    for options in ((), ("--columns", "segment=document")):
+    with_documents = write("documents.tsv", HEADER.replace("\n", f"\t{name}\n") + documents)
+    for options in ((), ("--columns", f"segment={name}"), ("--columns", f"document={name}")):
         content = json.loads(tune("--format", "json", *options, judgements=with_documents).stdout)
         assert {name: one["units"] for name, one in content["language_pairs"].items()} == {
             "cs-en": 2,
