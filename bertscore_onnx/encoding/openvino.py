@@ -44,7 +44,11 @@ def load_openvino() -> Any:
 
 @cache
 def _core() -> Any:
-    return load_openvino().Core()
+    openvino = load_openvino()
+    # the first two threads to exchange arrays with OpenVINO would wait for each other for ever
+    for kind in (np.int64, np.float32):
+        openvino.Tensor(np.zeros(1, dtype=kind), shared_memory=True).data.sum()
+    return openvino.Core()
 
 
 def _keep_core() -> None:
