@@ -20,13 +20,14 @@ TEXTS = {"base": ["a cat", "a dog"] * 15, "other": ["the cat", "a dog"] * 15}
 
 
 def rows(missing=0):
+    pandas = pytest.importorskip("pandas")
     table = [
         (system, segment, float(score))
         for system, of in SYSTEMS.items()
         for segment, score in enumerate(of)
     ]
     columns = zip(*table[missing:], strict=True)
-    return dict(zip(("system", "segment", "score"), map(list, columns), strict=True))
+    return pandas.DataFrame(dict(zip(("system", "segment", "score"), columns, strict=True)))
 
 
 @pytest.mark.parametrize(

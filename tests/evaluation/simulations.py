@@ -125,6 +125,9 @@ LOSSES = {
     "3 % fail by 0.8": Losses(
         lambda rng, shape: rng.normal(0, 0.02, shape) + 0.8 * (rng.random(shape) < 0.03), 0.024
     ),
+    "1 % of the baseline's speed-ups are 30": Losses(
+        lambda rng, shape: 29 * (rng.random(shape) < 0.01) + rng.normal(0, 0.3, shape), 0.29, 60
+    ),
     "2 % of grades 4 and 5 fall to 1": Losses(
         lambda rng, shape: rng.choice([3.0, 4], shape) * (rng.random(shape) < 0.02), 0.07, 5
     ),

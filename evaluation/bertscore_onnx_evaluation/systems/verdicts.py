@@ -467,9 +467,7 @@ def _runs_words(
 
 def in_runs(metric: MetricResult) -> str:
     """Return the words that limit a result to these runs; empty without runs."""
-    if not metric.num_runs:
-        return ""
-    return " in this run" if metric.num_runs == [1] else " in these runs"
+    return " in these runs" if metric.num_runs else ""
 
 
 def is_apart(result: SystemResult | PairResult) -> bool:
