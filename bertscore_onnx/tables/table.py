@@ -220,13 +220,16 @@ plain: Format = "{}".format
 
 
 def number(digits: int, *, signed: bool = False, missing: str = MISSING) -> Format:
-    """Return a format of numbers; `signed` ones have a plus sign too."""
+    """Return a format of numbers; `signed` ones have a plus sign too, but none if all is 0."""
     sign = "+" if signed else ""
 
     def write(value: float | None) -> str:
         if value is None:
             return missing
-        return f"{value:{sign}.{digits}f}"
+        text = f"{value:{sign}.{digits}f}"
+        if text.strip("+-0."):
+            return text
+        return text.lstrip("+-")
 
     return write
 

@@ -15,7 +15,7 @@ from bertscore_onnx.tables.table import (
     plain,
 )
 from bertscore_onnx_evaluation.results import Result
-from bertscore_onnx_evaluation.standing import interval, relations
+from bertscore_onnx_evaluation.standing import Stand, interval, relations
 from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS, SIGNIFICANT
 
 if TYPE_CHECKING:
@@ -232,15 +232,15 @@ class LayerTuning(Result):
 
     def _conclusion(self) -> str:
         """Return which layer is best, and what its correlation gains from being chosen."""
-        outcomes: dict[str, bool | None] = {}
+        stands = {}
         for result in self.layers:
             if result.layer != self.best_layer:
                 is_worse = None if result.p is None else result.p < SIGNIFICANT
-                outcomes[f"layer {result.layer}"] = is_worse
+                stands[f"layer {result.layer}"] = Stand(is_worse)
         write = number(4)
         r = f"(r {write(self.best_pearson)})"
         best = f"Layer {self.best_layer} correlates best with human judgements {r}"
-        sentences = [": ".join(filter(None, [best, relations(outcomes)])) + "."]
+        sentences = [": ".join(filter(None, [best, relations(stands)])) + "."]
         if self.optimism is not None:
             sentences.append(
                 "Its r includes the gain from being chosen on these judgements, about "

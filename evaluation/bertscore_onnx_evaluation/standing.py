@@ -1,6 +1,7 @@
 """How systems, metrics and layers stand against each other."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from bertscore_onnx.tables.table import Column, Format, Table, listed, plain
 from bertscore_onnx_evaluation.systems.paired_tests import SIGNIFICANT
@@ -12,33 +13,37 @@ LISTED = 4
 """Of more names a sentence gives the number."""
 
 
-def relations(outcomes: Mapping[str, bool | None]) -> str:
-    """Return what the best is against the others, such as `significantly better than a and b`.
+class Stand(NamedTuple):
+    """How the best stands against another, by the tests."""
 
-    Args:
-        outcomes: by name, whether the best is significantly better; None where this was not tested.
-    """
-    names_by_relation: dict[str, list[str]] = {
-        "significantly better than": [],
-        "not significantly better than": [],
-        "not tested against": [],
-    }
-    for name, is_better in outcomes.items():
-        relation = "not significantly better than"
-        if is_better is None:
-            relation = "not tested against"
-        elif is_better:
-            relation = "significantly better than"
-        names_by_relation[relation].append(name)
+    is_better: bool | None
+    """Whether it is significantly better; None where this was not tested."""
+    clause: str = ""
+    """Words after the names of all others with the same, such as ` in these runs`."""
+    detail: str = ""
+    """What stands in the place of `{}` in the clause, listed by name."""
+
+
+_RELATIONS = ("significantly better than", "not significantly better than", "not tested against")
+
+
+def relations(stands: Mapping[str, Stand]) -> str:
+    """Return what the best is against the others, such as `significantly better than a and b`."""
+    groups: dict[tuple[int, str], list[str]] = {}
+    for name, stand in stands.items():
+        relation = 2
+        if stand.is_better is not None:
+            relation = int(not stand.is_better)
+        groups.setdefault((relation, stand.clause), []).append(name)
     sentences = []
-    for relation, names in names_by_relation.items():
+    for (relation, clause), names in sorted(groups.items()):
         whom = listed(names)
-        if len(names) == len(outcomes) >= LISTED:
-            whom = "any other" if relation.startswith("not") else "all others"
-        elif len(names) > LISTED:
+        if len(names) == len(stands) >= LISTED:
+            whom = "any other" if relation else "all others"
+        elif len(names) > LISTED and not clause:
             whom = f"{len(names)} others"
-        if names:
-            sentences.append(f"{relation} {whom}")
+        details = ", ".join(stands[name].detail for name in names)
+        sentences.append(f"{_RELATIONS[relation]} {whom}{clause.format(details)}")
     return "; ".join(sentences)
 
 

@@ -17,7 +17,7 @@ from bertscore_onnx_evaluation.metrics.agreement import (
 )
 from bertscore_onnx_evaluation.metrics.correlation import HUMAN_CONSTANT
 from bertscore_onnx_evaluation.metrics.ranks import MeasureTests
-from bertscore_onnx_evaluation.standing import relations
+from bertscore_onnx_evaluation.standing import Stand, relations
 from bertscore_onnx_evaluation.systems.paired_tests import SIGNIFICANT
 
 write_p = p_value(3, SIGNIFICANT)
@@ -62,8 +62,8 @@ def verdict(values: Mapping[str, Mapping[str, float]], tests: Mapping[str, Measu
         best, *rest = sorted(of_metrics, key=lambda metric: -of_metrics[metric])
         measure = MEASURES[name]
         facts = [f"{measure.title} {measure.write(of_metrics[best])}"]
-        outcomes = {metric: tests[name].is_better(best, metric) for metric in rest}
-        facts += filter(None, [relations(outcomes)])
+        stands = {metric: Stand(tests[name].is_better(best, metric)) for metric in rest}
+        facts += filter(None, [relations(stands)])
         facts += _relation_to_sentinels(best, tests[name], is_alone=not rest)
         clause = f"on {measure.about} ({'; '.join(facts)})"
         if not sentence:

@@ -18,6 +18,7 @@ from bertscore_onnx.tables.table import (
     plural,
 )
 from bertscore_onnx_evaluation.results import Result
+from bertscore_onnx_evaluation.standing import matrix
 from bertscore_onnx_evaluation.systems.comparison_record import ComparisonRecord, Example
 from bertscore_onnx_evaluation.systems.paired_tests import SIGNIFICANT
 from bertscore_onnx_evaluation.systems.verdicts import (
@@ -505,17 +506,13 @@ def _cells(metric: MetricResult, system: SystemResult, *, is_corrected: bool) ->
 
 
 def _matrix(metric: MetricResult, write: Format = plain) -> Table:
-    """Return the outcomes of systems in rows against rivals in columns.
-
-    Both are sorted by their scores.
-    """
+    """Return the outcomes of systems in rows against rivals in columns, the best first."""
     outcomes = pair_outcomes(metric)
-    columns: list[Column] = [("", "number", plain), (f"{metric.title} against", "system", str)]
-    rows = []
-    for number, row in enumerate(metric.ranked, 1):
-        columns.append((str(number), str(number), write))
-        cells = {"number": str(number), "system": metric.systems[row].name}
-        for column, rival in enumerate(metric.ranked, 1):
-            cells[str(column)] = "" if row == rival else _MARKS[outcomes[row, rival]]
-        rows.append(cells)
-    return Table(columns, rows)
+    names = [metric.systems[row].name for row in metric.ranked]
+
+    def cell(first: int, second: int) -> str:
+        if first == second:
+            return ""
+        return _MARKS[outcomes[metric.ranked[first], metric.ranked[second]]]
+
+    return matrix(f"{metric.title} against", names, cell, write)

@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.tables import table
-from bertscore_onnx.tables.table import count, listed, plural
+from bertscore_onnx.tables.table import count, listed, number, plural
+from bertscore_onnx_evaluation import standing
 from bertscore_onnx_evaluation.metric_scores import SACREBLEU, is_bertscore
+from bertscore_onnx_evaluation.standing import Stand, relations
 from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS, SIGNIFICANT, TestName
 
 COMPUTED = {
@@ -309,22 +311,12 @@ def score(value: float, metric: MetricResult) -> str:
 
 def signed(value: float, metric: MetricResult) -> str:
     """Return a difference of scores, with a sign unless it is rounded to 0."""
-    return _signed(value, metric.digits)
-
-
-def _signed(value: float, digits: int) -> str:
-    text = fixed(value, digits)
-    if value > 0 and text.strip("0."):
-        return f"+{text}"
-    return text
+    return number(metric.digits, signed=True)(value)
 
 
 def fixed(value: float, decimals: int) -> str:
     """Return a number with so many decimals; without a sign if it shows 0."""
-    text = f"{value:.{decimals}f}"
-    if text.strip("-0."):
-        return text
-    return text.lstrip("-")
+    return number(decimals)(value)
 
 
 def p_value(p: float) -> str:
@@ -536,14 +528,12 @@ def interval(metric: MetricResult, low: float | None, high: float | None) -> str
     if low is None or high is None:
         return ""
     digits = _digits_apart(metric.digits, [low, high], [0])
-    return f"{_signed(low, digits)} to {_signed(high, digits)}"
+    return standing.interval(low, high, number(digits, signed=True))
 
 
 def interval_of_score(metric: MetricResult, system: SystemResult) -> str:
     """Return the interval of the score of one system; empty without one."""
-    if system.score_low is None or system.score_high is None:
-        return ""
-    return f"{score(system.score_low, metric)} to {score(system.score_high, metric)}"
+    return standing.interval(system.score_low, system.score_high, number(metric.digits))
 
 
 def pair_outcomes(metric: MetricResult) -> Mapping[tuple[int, int], Outcome]:
@@ -626,40 +616,29 @@ def headline(metric: MetricResult) -> str:
         return f"{subject}."
 
     # The best systems share a sentence if the tests say the same of all.
-    relations = {}
+    by_name = {}
     for row in best:
-        relations[systems[row].name] = _relations(metric, row, rivals)
-    if len(set(relations.values())) == 1:
-        return f"{subject}: {relations[names[0]]}."
-    sentences = [f"{name} is {relation}." for name, relation in relations.items()]
+        by_name[systems[row].name] = _relations(metric, row, rivals)
+    if len(set(by_name.values())) == 1:
+        return f"{subject}: {by_name[names[0]]}."
+    sentences = [f"{name} is {relation}." for name, relation in by_name.items()]
     return f"{subject}. {' '.join(sentences)}"
 
 
 def _relations(metric: MetricResult, row: int, rivals: Sequence[int]) -> str:
     """Say what the tests show of a system against worse ones."""
     tested = _tested_pairs(metric)
-    groups: dict[tuple[int, str], list[tuple[str, str]]] = {}
+    stands = {}
     for rival in rivals:
         result = tested.get((row, rival)) or tested.get((rival, row))
-        start = 2
+        is_better = None
         runs = _RunsWords()
         if result is not None:
-            start = 0 if is_significant(outcome_in_runs(metric, result)) else 1
+            is_better = is_significant(outcome_in_runs(metric, result))
             runs = _runs_words(metric, result, is_reversed=(rival, row) in tested)
         end = runs.clause + (" ({})" if runs.clause.endswith("trained again") else runs.again)
-        groups.setdefault((start, end), []).append((metric.systems[rival].name, runs.ends))
-
-    relations = []
-    for (start, end), members in sorted(groups.items()):
-        names = listed([name for name, _ in members])
-        if len(members) == len(rivals) > 3:
-            names = "all others"
-        ends = ", ".join(ends for _, ends in members)
-        relations.append(f"{_STARTS[start]} {names}{end.format(ends)}")
-    return "; ".join(relations)
-
-
-_STARTS = ("significantly better than", "not significantly better than", "not tested against")
+        stands[metric.systems[rival].name] = Stand(is_better, end, runs.ends)
+    return relations(stands)
 
 
 def within_margin(
