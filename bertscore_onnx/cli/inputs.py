@@ -27,18 +27,22 @@ from bertscore_onnx.tables.columns import (
     id_text,
     text_columns,
 )
+from bertscore_onnx.tables.formats import (
+    DEFAULT_DIALECT,
+    FORMATS,
+    TEXT,
+    Dialect,
+    format_of,
+    formats_with_settings,
+    refuse_other_formats,
+)
 from bertscore_onnx.tables.roles import USUAL_NAMES
 from bertscore_onnx.tables.sources import (
-    DEFAULT_DIALECT,
     STANDARD_INPUT,
-    Dialect,
-    InputFormat,
     Source,
-    format_of,
     open_source,
     read_lines,
     read_whole_rows,
-    refuse_other_formats,
 )
 
 if TYPE_CHECKING:
@@ -73,14 +77,14 @@ class InputFile:
     """The column of the rows' groups, if this file has it."""
 
     @property
-    def format(self) -> InputFormat:
+    def format(self) -> str:
         """The requested format, or the format of the name."""
         return self.dialect.format or format_of(self.name)
 
     @property
     def is_table(self) -> bool:
         """Whether the file has columns; otherwise each line is a text."""
-        return self.format != "text"
+        return self.format != TEXT
 
     def rows(self, source: Source, kept: "KeptRows | None" = None) -> "Iterator[InputRow]":
         """Yield the rows of the opened file, and keep the rows of a table.
@@ -99,7 +103,7 @@ class InputFile:
         if kept is not None and kept.keeps_rows:
             rows = kept.watch(table, columns)
         else:
-            rows = table.texts(columns)
+            rows = map(itemgetter(0), table.rows(columns, keeps_rows=False))
         number = 0
         for number, row in enumerate(rows, 1):
             if self.groups is None:
@@ -114,6 +118,11 @@ class InputFile:
             yield texts, group
         if not number:
             raise InputError(f"{source.title} has no rows; expected one for each text.")
+
+    @property
+    def has_columns_by_row(self) -> bool:
+        """Whether each row of the file has columns of its own."""
+        return self.is_table and FORMATS[self.format].has_columns_by_row
 
     def texts_among(self, names: Sequence[str]) -> list[str]:
         """Return the columns of texts by their names in this file."""
@@ -166,8 +175,9 @@ def read_rows(files: Iterable[InputFile]) -> Iterator[list[str]]:
 
 @contextmanager
 def _open(file: InputFile, *, to_read_again: bool = False) -> Iterator[Source]:
-    """Open a file; Parquet has to be seekable, since it is read from its end."""
-    with open_source(file.name, to_read_again=to_read_again or file.format == "parquet") as source:
+    """Open a file; some tables have to be seekable, as Parquet, which is read from its end."""
+    is_seekable = file.is_table and FORMATS[file.format].is_seekable
+    with open_source(file.name, to_read_again=to_read_again or is_seekable) as source:
         yield source
 
 
@@ -379,7 +389,7 @@ def _check_rows(seekable: Sequence[OpenFile], opened: Sequence[OpenFile], kept: 
     for opened_file in opened:
         if not opened_file.source.is_seekable:
             kept.has_contexts |= opened_file.file.is_context
-            kept.may_have_lists |= opened_file.file.format == "jsonl"
+            kept.may_have_lists |= opened_file.file.has_columns_by_row
 
     number = 0
     for rows in _rows_together(seekable):
@@ -590,13 +600,13 @@ def check_tables(
     These are the columns of tables, and the settings of TSV and CSV.
     """
     formats = {file.format for file in files}
-    if formats <= {"text"}:
+    if formats <= {TEXT}:
         for role, names in columns.items():
             if role not in ROLES_OF_FORMS["score"]["scores of each pair"]:
                 raise _no_table(f"--columns {role}={'+'.join(names)}")
         if dialect.has_settings:
             raise _no_table("--input-format")
-    if dialect.has_settings and not formats & {"tsv", "csv"}:
+    if dialect.has_settings and not formats & formats_with_settings():
         raise typer.BadParameter(
             "it has no effect: none of the files is TSV or CSV.", param_hint="--input-format"
         )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
 
 import typer
 
@@ -28,6 +28,7 @@ from bertscore_onnx.tables.columns import (
     check_score_names,
     roles_of_command,
 )
+from bertscore_onnx.tables.formats import FORMATS, FileFormat
 
 if TYPE_CHECKING:
     import numpy as np
@@ -164,21 +165,23 @@ def score(
         kept.repeats = RepeatCounter()
     needs_columns = (
         result.with_texts
-        and inputs[0].format == "jsonl"
-        and result.format in ("tsv", "csv", "parquet")
+        and inputs[0].has_columns_by_row
+        and not result.row_format.has_columns_by_row
     )
     with open_pairs(inputs, kept, to_read_again=num_before > 0 or needs_columns) as pairs:
         check_destination(result.file, [*(file.name for file in inputs), idf_counts])
         if not quiet:
             for line in kept.joins:
                 echo(line)
-        of_json = _columns_of(kept, result.format) if needs_columns else ()
+        of_rows: Sequence[str] | pyarrow.Schema = ()
+        if needs_columns:
+            of_rows = _columns_of(kept, has_types=not result.row_format.has_lines)
         from bertscore_onnx.scorer import BERTScorer
 
         with BERTScorer(**settings) as scorer:
             lang = settings["lang"]
             means, groups = write_scores(
-                scorer, pairs, result, kept, of_json, lang=lang, min_f1=min_f1, quiet=quiet
+                scorer, pairs, result, kept, of_rows, lang=lang, min_f1=min_f1, quiet=quiet
             )
     if kept.repeats is not None:
         kept.repeats.warn()
@@ -196,31 +199,18 @@ def score(
         raise typer.Exit(1)
 
 
-def _columns_of(
-    kept: KeptRows, output_format: OutputFormat | None
-) -> "Sequence[str] | pyarrow.Schema":
-    """Read JSON lines to their end, and return their columns.
-
-    These are names, or for Parquet a schema.
-    """
-    from bertscore_onnx.tables.arrow import JsonTypes
-    from bertscore_onnx.tables.readers import MAX_BATCH_SIZE, MAX_ROWS, read_batches
-
+def _columns_of(kept: KeptRows, *, has_types: bool) -> "Sequence[str] | pyarrow.Schema":
+    """Read a table to its end, and return its columns: their names, or a schema with types."""
     file, source = kept.candidates
     table = file.open_table(source)
-    if output_format != "parquet":
+    if not has_types:
         return list(dict.fromkeys(name for _, record in table.records() for name in record))
     import pyarrow
 
-    types = JsonTypes(source.title)
-    for records in read_batches(table, MAX_ROWS, MAX_BATCH_SIZE):
-        types.add(records)
+    types = table.column_types()
     remedy = ("Write .jsonl, which keeps every value as it is.",)
     texts = file.texts_among(types.names)
-    fields = []
-    for name in types.names:
-        field_type = types.of_texts(name) if name in texts else types.of(name, remedy)
-        fields.append((name, field_type))
+    fields = [types.field(name, remedy, is_text=name in texts) for name in types.names]
     return pyarrow.schema(fields)
 
 
@@ -231,7 +221,7 @@ class Output:
     file: str | None = None
     """The file of the pairs; None for standard output."""
 
-    format: OutputFormat | None = None
+    format: str | None = None
     """None if only the means are printed, as text."""
 
     has_pairs: bool = False
@@ -243,6 +233,11 @@ class Output:
     """
 
     names: Sequence[str] = SCORE_NAMES
+
+    @property
+    def row_format(self) -> FileFormat:
+        """The format of the rows; those of one JSON object are JSON lines."""
+        return FORMATS["jsonl" if self.format == "json" else self.format or "tsv"]
 
     @property
     def summary_stream(self) -> Literal["stdout", "stderr"] | None:
@@ -259,7 +254,7 @@ def choose_output(
     *,
     seg_level: bool,
     file: str | None,
-    output_format: OutputFormat | None,
+    output_format: str | None,
     names: Sequence[str],
     all_layers: bool,
     has_groups: bool = False,
@@ -278,8 +273,6 @@ def choose_output(
     has_pairs = seg_level or file is not None or output_format not in formats_of_means
     if file is not None and is_stdout(file):
         file = None
-    if output_format == "parquet" and file is None:
-        raise typer.BadParameter("Parquet needs a file; add -o FILE.", param_hint="--format")
     if all_layers and has_pairs:
         raise typer.BadParameter(
             "pairs have the scores of one layer; leave out --all-layers, print only the means of "
@@ -288,15 +281,19 @@ def choose_output(
         )
     if has_pairs:
         output_format = output_format or "tsv"
-    return Output(file, output_format, has_pairs, has_pairs and not seg_level, names)
+    output = Output(file, output_format, has_pairs, has_pairs and not seg_level, names)
+    if file is None and not output.row_format.has_lines:
+        name = output.row_format.name.capitalize()
+        raise typer.BadParameter(f"{name} needs a file; add -o FILE.", param_hint="--format")
+    return output
 
 
-def _format_of(file: str) -> OutputFormat:
+def _format_of(file: str) -> str:
     suffix = PurePath(file.lower()).suffix
     if suffix in ("", ".txt"):
         return "tsv"
-    if suffix[1:] in get_args(OutputFormat):
-        return cast(OutputFormat, suffix[1:])
+    if suffix[1:] in (*FORMATS, "json"):
+        return suffix[1:]
     if suffix == ".gz":
         plain = shlex.quote(file[: -len(suffix)])
         raise typer.BadParameter(
@@ -342,7 +339,7 @@ def write_scores(
         from bertscore_onnx.tables.writers import RowsToWrite
 
         has_best = kept.has_several_references and (
-            output.with_texts or output.format in ("json", "jsonl")
+            output.with_texts or output.row_format.has_columns_by_row
         )
         added = ScoreColumns(scores=tuple(output.names), has_best=has_best)
         if kept.table is not None:
@@ -365,8 +362,8 @@ def write_scores(
 
     scored = scored_rows()
     try:
-        if output.format == "parquet" and output.file is not None:
-            _write_parquet(output.file, scored, rows, signature)
+        if output.file is not None and not output.row_format.has_lines:
+            _write_file(output, output.file, scored, rows, signature)
         else:
             with opened_lines(output.file) as write:
                 for text in lines(output, scored, rows, means, signature, groups):
@@ -603,28 +600,25 @@ def lines(
     All pairs are scored at the end. `rows` describes the rows once the first was read, `signature`
     the scores once all were.
     """
-    from bertscore_onnx.tables.writers import DelimitedWriter, JsonWriter, delimited
-
     if not output.has_pairs:
         deque(scored, maxlen=0)
         if output.format == "json":
             yield _summary(signature(), means, groups) + "\n"
         elif output.format == "tsv":
+            from bertscore_onnx.tables.delimited import delimited
+
             rows_of_groups = _means_of_groups(groups, "group")
             yield delimited(list(rows_of_groups[0]), "\t") + "\n"
             for row_of_group in rows_of_groups:
                 yield delimited(list(row_of_group.values()), "\t") + "\n"
         return
-    writer: DelimitedWriter | JsonWriter | None = None
+    writer = None
     between = "," if output.format == "json" else ""
     for score, row in scored:
         start = between
         if writer is None:
             # The rows are known only now, since the first was read.
-            if output.format in ("json", "jsonl"):
-                writer = JsonWriter(rows())
-            else:
-                writer = DelimitedWriter(rows(), "csv" if output.format == "csv" else "tsv")
+            writer = output.row_format.load_writer()(rows(), output.row_format.name)
             start = '{"segments": [\n' if output.format == "json" else writer.head
         yield start + writer.line(row, score)
     if output.format == "json":
@@ -632,21 +626,22 @@ def lines(
         yield "], " + _summary(signature(), means, groups).removeprefix("{") + "\n"
 
 
-def _write_parquet(
+def _write_file(
+    output: Output,
     file: str,
     scored: Iterator[ScoredRow],
     rows: Callable[[], "RowsToWrite"],
     signature: Callable[[], str],
 ) -> None:
-    """Write a Parquet file; after an error it has the rows that were scored."""
-    from bertscore_onnx.tables.writers import ParquetWriter
-
+    """Write a file without lines; after an error it has the rows that were scored."""
     with replacing(file) as opened_file:
-        writer: ParquetWriter | None = None
+        writer = None
         try:
             try:
                 for score, row in scored:
-                    writer = writer or ParquetWriter(opened_file, rows(), signature())
+                    if writer is None:
+                        writer_class = output.row_format.load_writer()
+                        writer = writer_class(opened_file, rows(), signature())
                     writer.add(row, score)
             finally:
                 if writer is not None:

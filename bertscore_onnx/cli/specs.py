@@ -6,13 +6,19 @@ For example `--columns candidate=mt reference=first+second`.
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any, get_args
+from typing import Any
 
 import typer
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.columns import SCORE_NAMES, check_score_names
-from bertscore_onnx.tables.sources import DEFAULT_DIALECT, Dialect, InputFormat
+from bertscore_onnx.tables.formats import (
+    DEFAULT_DIALECT,
+    FORMATS,
+    TEXT,
+    Dialect,
+    formats_with_settings,
+)
 
 _BETWEEN = re.compile(r",\s*(?=\w[\w-]*=)")
 
@@ -138,8 +144,8 @@ def dialect_of(spec: str | None) -> Dialect:
     if spec is None:
         return DEFAULT_DIALECT
     first, *settings = _BETWEEN.split(spec)
-    formats: tuple[InputFormat, ...] = get_args(InputFormat)
-    file_format = next((name for name in formats if name == first.strip()), None)
+    formats = (TEXT, *FORMATS)
+    file_format = first.strip() if first.strip() in formats else None
     if "=" in first:
         settings = [first, *settings]
     elif file_format is None:
@@ -150,7 +156,7 @@ def dialect_of(spec: str | None) -> Dialect:
         )
     fields = fields_of(settings, ("header", "quotes", "delimiter"), "--input-format", _DELIMITER)
     values = {name: single(name, texts, "--input-format") for name, texts in fields.items()}
-    if values and file_format not in (None, "tsv", "csv"):
+    if values and file_format not in (None, *formats_with_settings()):
         raise _wrong_format(
             f"{spec!r} has {', '.join(values)}, for TSV and CSV only; expected {file_format} alone."
         )

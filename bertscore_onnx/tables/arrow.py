@@ -1,22 +1,21 @@
-"""Columns of Arrow from JSON lines and text formats.
+"""Columns of Arrow from rows.
 
-`JsonTypes` finds their types, which only the values show; `array_of` makes arrays.
+`ColumnTypes` finds their types, which only the values show; `column_of` makes arrays.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from bertscore_onnx.errors import Argument, InputError, shortened
-from bertscore_onnx.tables.readers import Record
 
 if TYPE_CHECKING:
     import pyarrow
 
 
-class JsonTypes:
-    """The types of the fields of a file, found as its rows are added.
+class ColumnTypes:
+    """The types of the columns of a file, found as its rows are added.
 
     A field of whole and of other numbers is float64, and a field of objects has the keys of all of
     them; a field that a row lacks is null there.
@@ -27,16 +26,18 @@ class JsonTypes:
         self._types: dict[str, pyarrow.DataType] = {}
         self._conflicts: dict[str, str] = {}
         self._with_lists: set[str] = set()
+        self.num_rows = 0
 
     @property
     def names(self) -> list[str]:
         """The fields, in the order of their first row."""
         return list(self._types)
 
-    def add(self, records: Sequence[Record]) -> None:
+    def add(self, records: Sequence[Mapping[str, object]]) -> None:
         """Add rows."""
         import pyarrow
 
+        self.num_rows += len(records)
         for name in dict.fromkeys(chain.from_iterable(records)):
             values = [record.get(name) for record in records]
             before = self._types.setdefault(name, pyarrow.null())
@@ -49,26 +50,48 @@ class JsonTypes:
             except (pyarrow.ArrowException, OverflowError, TypeError, ValueError):
                 self._conflicts[name] = _conflict(before, values)
 
-    def of_texts(self, name: str) -> "pyarrow.DataType":
-        """Return the type of a column of texts: lists of them if a row has a list."""
+    def field(
+        self, name: str, remedy: tuple[str | Argument, ...], *, is_text: bool
+    ) -> "pyarrow.Field":
+        """Return a column with its type; of texts it is lists of them if a row has a list.
+
+        InputError is raised if its values have no common type that Parquet has.
+        """
         import pyarrow
 
-        if name in self._with_lists:
-            return pyarrow.list_(pyarrow.string())
-        return pyarrow.string()
-
-    def of(self, name: str, remedy: tuple[str | Argument, ...]) -> "pyarrow.DataType":
-        """Return the type of another column.
-
-        Raise InputError if its values have no common type that Parquet has.
-        """
+        if is_text:
+            text = pyarrow.string()
+            if name in self._with_lists:
+                text = pyarrow.list_(text)
+            return pyarrow.field(name, text)
         conflict = self._conflicts.get(name) or _unwritable(self._types[name])
         if conflict:
             raise InputError(
                 f"{self._title}: Parquet has no type for all values of {name!r}: {conflict}. ",
                 *remedy,
             )
-        return self._types[name]
+        return pyarrow.field(name, self._types[name])
+
+
+class KnownTypes(ColumnTypes):
+    """The types of the columns of a file that has them."""
+
+    def __init__(self, schema: "pyarrow.Schema", num_rows: int) -> None:
+        super().__init__("")
+        self.num_rows = num_rows
+        self._schema = schema
+
+    @property
+    def names(self) -> list[str]:
+        """The columns."""
+        names: list[str] = self._schema.names
+        return names
+
+    def field(
+        self, name: str, remedy: tuple[str | Argument, ...], *, is_text: bool
+    ) -> "pyarrow.Field":
+        """Return a column with its type."""
+        return self._schema.field(name)
 
 
 def _common_type(kind: "pyarrow.DataType", other: "pyarrow.DataType") -> "pyarrow.DataType":
@@ -123,13 +146,24 @@ def _unwritable(kind: Any) -> str:
     return ""
 
 
-def array_of(values: Sequence[object], field: "pyarrow.Field", title: str) -> "pyarrow.Array":
-    """Return the values of a column as an array.
+def column_of(
+    records: Sequence[Mapping[str, object]], field: "pyarrow.Field", title: str
+) -> "pyarrow.Array":
+    """Return a column of records in the type of its field.
 
-    Raise InputError if one does not have its type.
+    Raise InputError if a value does not have it.
     """
     import pyarrow
 
+    if not records:
+        return pyarrow.nulls(0, field.type)
+    values = [record.get(field.name) for record in records]
+    item = field.type
+    is_list = pyarrow.types.is_list(item)
+    if is_list:
+        item = item.value_type
+    if pyarrow.types.is_string(item):
+        values = [_texts_as(value, is_list=is_list) for value in values]
     try:
         return pyarrow.array(values, field.type)
     except (pyarrow.ArrowException, OverflowError, TypeError, ValueError) as error:
@@ -137,3 +171,19 @@ def array_of(values: Sequence[object], field: "pyarrow.Field", title: str) -> "p
             f"{title}: the values of {field.name!r} are not all of the type {field.type}: "
             f"{_conflict(field.type, values)}. Make them alike, or leave the column out."
         ) from error
+
+
+def _texts_as(value: object, *, is_list: bool) -> str | list[str | None] | None:
+    """Return the text, or the texts, of a value in the form of its column."""
+    if value is None or not is_list:
+        return _text_of(value)
+    if not isinstance(value, list):
+        return [_text_of(value)]
+    return [_text_of(item) for item in value]
+
+
+def _text_of(value: object) -> str | None:
+    """Return None and texts as they are, and any other value as JSON."""
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)

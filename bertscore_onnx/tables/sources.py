@@ -12,107 +12,15 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
 from io import BufferedIOBase
 from itertools import chain
-from pathlib import Path, PurePath
+from pathlib import Path
 from tempfile import TemporaryFile
-from typing import BinaryIO, Literal, TypeVar, cast
+from typing import BinaryIO, TypeVar, cast
 
 from bertscore_onnx.errors import InputError
 
 Row = TypeVar("Row")
-
-InputFormat = Literal["text", "tsv", "csv", "jsonl", "parquet"]
-
-_OF_SUFFIX: dict[str, InputFormat] = {
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".csv": "csv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
-    ".parquet": "parquet",
-}
-
-
-def format_of(name: str) -> InputFormat:
-    """Return the format that a file's suffix names, without a final `.gz`.
-
-    Text if it names none.
-    """
-    return _OF_SUFFIX.get(PurePath(name.lower().removesuffix(".gz")).suffix, "text")
-
-
-_MARKED = {
-    ".srt": "subtitles, with numbers and times",
-    ".vtt": "subtitles, with times",
-    ".sgm": "SGML, with tags",
-    ".sgml": "SGML, with tags",
-    ".tmx": "XML, with tags",
-    ".xlf": "XML, with tags",
-    ".xliff": "XML, with tags",
-}
-
-
-def refuse_other_formats(name: str) -> None:
-    """Raise InputError for a file with the suffix of another format.
-
-    Other formats are spreadsheets, and texts with marks that would be scored.
-    """
-    suffix = PurePath(name.lower().removesuffix(".gz")).suffix
-    if suffix in (".xlsx", ".xlsm", ".xls", ".ods"):
-        raise InputError(
-            f"{name} is a spreadsheet; expected text or a table. Save its table as CSV in UTF-8."
-        )
-    if suffix in _MARKED:
-        raise InputError(
-            f"{name} holds {_MARKED[suffix]}; expected text. Write its texts into a file, one a "
-            "line."
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """The format of files, and how the rows of a TSV or CSV are written."""
-
-    has_header: bool = True
-    """Whether the first row has the names of the columns, which are called 1, 2, and so on
-    otherwise.
-    """
-
-    has_quotes: bool = True
-    """Whether a field may be in double quotes, with inner quotes doubled; otherwise quotes are
-    ordinary characters.
-    """
-
-    delimiter: str | None = None
-    """The character between fields; None for a tab in TSV, and in CSV for the delimiter of the
-    header.
-    """
-
-    format: InputFormat | None = None
-    """None for the format that the name of each file shows."""
-
-    def __post_init__(self) -> None:
-        """Raise InputError if the delimiter cannot be one.
-
-        It is one character, but none that ends or quotes fields.
-        """
-        if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
-            raise InputError(
-                f"The delimiter is {self.delimiter!r}; expected one character, such as ';', or a "
-                "tab."
-            )
-
-    @property
-    def has_settings(self) -> bool:
-        """Whether rows are written in another way than by default."""
-        return replace(self, format=None) != Dialect()
-
-
-DEFAULT_DIALECT = Dialect()
-
 
 STANDARD_INPUT = "-"
 

@@ -16,14 +16,16 @@ from numpy.typing import NDArray
 from bertscore_onnx.errors import Argument, InputError, shortened
 from bertscore_onnx.tables.batches import adapt
 from bertscore_onnx.tables.columns import Column, is_null, number_text
-from bertscore_onnx.tables.readers import Row, open_table, read_whole
-from bertscore_onnx.tables.sources import (
+from bertscore_onnx.tables.formats import (
     DEFAULT_DIALECT,
+    FORMATS,
+    TEXT,
     Dialect,
     format_of,
-    open_source,
     refuse_other_formats,
 )
+from bertscore_onnx.tables.readers import Row, open_table, read_whole
+from bertscore_onnx.tables.sources import open_source
 
 _ABSENT = object()
 
@@ -305,7 +307,7 @@ def read_table(name: str, dialect: Dialect = DEFAULT_DIALECT) -> WholeTable:
     refuse_other_formats(name)
     table_format = dialect.format or format_of(name)
     with open_source(name, to_read_again=True) as source:
-        if table_format == "text":
+        if table_format == TEXT:
             source.decompressed()  # which refuses binary files
             raise InputError(
                 f"{name!r} has no suffix of a table. Name it .tsv, .csv, .jsonl or .parquet, "
@@ -321,7 +323,7 @@ def read_table(name: str, dialect: Dialect = DEFAULT_DIALECT) -> WholeTable:
             return table
 
         # Quotes of a TSV may be characters of its texts, which only reading it shows.
-        if table_format == "tsv" and dialect.has_quotes:
+        if FORMATS[table_format].may_lack_quotes and dialect.has_quotes:
             table = _sniffed(read)
         else:
             table = read(dialect.has_quotes)

@@ -11,11 +11,9 @@ from itertools import chain
 from pathlib import PurePath
 
 from bertscore_onnx.errors import InputError, shortened
+from bertscore_onnx.tables.formats import DEFAULT_DIALECT, Dialect, format_of
 from bertscore_onnx.tables.sources import (
-    DEFAULT_DIALECT,
     STANDARD_INPUT,
-    Dialect,
-    format_of,
     open_source,
     read_lines,
     read_whole_rows,

@@ -30,7 +30,8 @@ from bertscore_onnx.cli.specs import NO_COLUMNS, columns_of, columns_option, dia
 from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
 from bertscore_onnx.tables.aligned import terminal_width
 from bertscore_onnx.tables.columns import roles_of_command
-from bertscore_onnx.tables.sources import format_of, open_source, read_whole_rows
+from bertscore_onnx.tables.formats import format_of
+from bertscore_onnx.tables.sources import open_source, read_whole_rows
 from bertscore_onnx_evaluation.cli.options import (
     ContextSentences,
     Figure,
@@ -43,7 +44,7 @@ from bertscore_onnx_evaluation.cli.options import (
 
 if TYPE_CHECKING:
     from bertscore_onnx.settings import ScorerSettings
-    from bertscore_onnx.tables.sources import Dialect
+    from bertscore_onnx.tables.formats import Dialect
     from bertscore_onnx.tables.whole_table import WholeTable
     from bertscore_onnx_evaluation.column_roles import Roles
     from bertscore_onnx_evaluation.systems.comparison import Comparison

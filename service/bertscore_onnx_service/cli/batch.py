@@ -12,7 +12,7 @@ from bertscore_onnx.cli.options import TextOrJson, check_contexts, shared_option
 from bertscore_onnx.cli.specs import columns_of, columns_option, dialect_of
 from bertscore_onnx.cli.terminal import echo, print_json
 from bertscore_onnx.tables.columns import roles_of_command
-from bertscore_onnx.tables.sources import format_of
+from bertscore_onnx.tables.formats import TEXT, format_of
 
 if TYPE_CHECKING:
     from bertscore_onnx.settings import ScorerSettings
@@ -161,7 +161,7 @@ def batch(
 
 def _check_folder(output: str) -> None:
     """Refuse the name of a file in place of a folder."""
-    if format_of(output) != "text" and not os.path.isdir(output):
+    if format_of(output) != TEXT and not os.path.isdir(output):
         raise typer.BadParameter(
             f"{output} is the name of one file, and a job that can be resumed writes a folder of "
             "Parquet files. Name a folder; `bertscore-onnx score -c TABLE -o FILE` writes one "

@@ -14,7 +14,7 @@ from msgspec import Meta
 from bertscore_onnx.errors import InputError, json_fault
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.scoring.inputs import Pairs, Side, singles
-from bertscore_onnx.tables.readers import unique_keys
+from bertscore_onnx.tables.json_lines import unique_keys
 from bertscore_onnx.text.texts import Text, in_context
 from bertscore_onnx_service.http.errors import ApiError
 

@@ -5,48 +5,26 @@ and `read_rows` yields batches of rows.
 """
 
 import glob
-import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from io import BufferedIOBase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from bertscore_onnx.bundle.store import FileStamp, file_digest, file_stamp
 from bertscore_onnx.errors import Argument, InputError
-from bertscore_onnx.tables.arrow import JsonTypes, array_of
 from bertscore_onnx.tables.columns import (
     Column,
     Errors,
     TextColumns,
-    UnreadableRow,
     check_free,
     text_columns,
 )
-from bertscore_onnx.tables.readers import (
-    MAX_BATCH_SIZE,
-    MAX_ROWS,
-    Record,
-    TableReader,
-    check_row_sizes,
-    check_types,
-    open_parquet,
-    open_table,
-    parquet_errors,
-    read_batches,
-)
-from bertscore_onnx.tables.sources import (
-    Dialect,
-    InputFormat,
-    Source,
-    format_of,
-    open_source,
-    refuse_datasets,
-    refuse_other_formats,
-)
+from bertscore_onnx.tables.formats import TEXT, Dialect, format_of, refuse_other_formats
+from bertscore_onnx.tables.readers import Records, TableReader, open_table
+from bertscore_onnx.tables.sources import Source, open_source, refuse_datasets
 
 if TYPE_CHECKING:
     import pyarrow
@@ -179,7 +157,7 @@ class InputTable:
     path: str
     """Its absolute path."""
 
-    format: InputFormat
+    format: str
     stamp: FileStamp
     """Its stamp before it was first read.
 
@@ -215,83 +193,49 @@ def inspect_table(name: str, settings: Settings, added: Sequence[str]) -> InputT
         raise InputError(f"{reason} Check the name and its permissions.") from error
 
     with open_source(path, title=name) as source:
-        if kind == "text":
+        if kind == TEXT:
             source.decompressed()  # which refuses binary files
             endings = f"{_ENDINGS}, the last three also with .gz"
             raise InputError(f"{name}: expected a name that ends in {endings}.")
-        if kind == "parquet":
-            rows, texts, schema = _inspect_parquet(source.raw(), settings, added, name)
-        else:
-            table = _text_table(source, kind, settings)
-            rows, texts, schema = _inspect_rows(table, settings, added, name)
+        table = _open(source, kind, settings)
+        rows, texts, schema = _inspect(table, settings, added, name)
     return InputTable(name, path, kind, stamp, sha256, rows, texts, schema)
 
 
-def _inspect_parquet(
-    opened: BufferedIOBase, settings: Settings, added: Sequence[str], title: str
-) -> tuple[int, TextColumns, "pyarrow.Schema"]:
-    """Return the rows, the columns of texts, and the schema to keep."""
-    import pyarrow
-
-    with parquet_errors(lambda: title), open_parquet(opened) as file:
-        rows = file.metadata.num_rows
-        schema = file.schema_arrow
-    texts = settings.text_columns().find(schema.names, title)
-    check_types(schema, texts, title)
-    kept = settings.kept_columns(schema.names, added, title)
-    fields = [schema.field(name) for name in kept]
-    return rows, texts, pyarrow.schema(fields)
-
-
-def _text_table(source: Source, kind: InputFormat, settings: Settings) -> TableReader:
-    """Open a CSV, TSV or JSON lines file as a table."""
+def _open(source: Source, kind: str, settings: Settings) -> TableReader:
+    """Open an input as a table."""
     dialect = Dialect(settings.has_header, settings.has_quotes, settings.delimiter)
     return open_table(source, kind, dialect, keep_faults=settings.errors == "null")
 
 
-def _inspect_rows(
+def _inspect(
     table: TableReader, settings: Settings, added: Sequence[str], title: str
 ) -> tuple[int, TextColumns, "pyarrow.Schema"]:
-    """Read a text file to its end, and find its columns.
+    """Return the number of rows, the columns of texts, and the schema to keep.
 
-    Returns its number of rows, the columns of texts, and the schema to keep. In CSV and TSV all
-    columns are strings. In JSON lines types follow from the values, and a file without rows has
-    just the columns of texts.
+    A table whose rows have their own columns has those of texts alone if it has no rows.
     """
     import pyarrow
 
     columns = settings.text_columns()
-    rows = 0
     if table.names is not None:
         texts = columns.find(table.names, table.place, table.advice)
+        table.check_types(texts)
         kept = settings.kept_columns(table.names, added, title)
-        schema = pyarrow.schema(dict.fromkeys(kept, pyarrow.string()))
-        for records in read_batches(table, MAX_ROWS, MAX_BATCH_SIZE):
-            rows += len(records)
-        return rows, texts, schema
-
-    # Each record of JSON lines has its own names: which columns there are is known at the end.
-    types = JsonTypes(title)
-    for records in read_batches(table, MAX_ROWS, MAX_BATCH_SIZE):
-        rows += len(records)
-        types.add(records)
-    names = types.names or [column.usual_name for column in columns]
-    texts = columns.find(names, title)
+    types = table.column_types()
+    if table.names is None:
+        kept = types.names or [column.usual_name for column in columns]
+        texts = columns.find(kept, title)
+        if types.names:
+            kept = settings.kept_columns(kept, added, title)
     names_of_texts = [column.name for column in texts]
-    kept = names
-    if types.names:
-        kept = settings.kept_columns(names, added, title)
-
     remedy = (
         "Name the columns to keep in ",
         _KEPT,
         ", without this one, or make its values alike.",
     )
-    fields = []
-    for name in kept:
-        field_type = types.of_texts(name) if name in names_of_texts else types.of(name, remedy)
-        fields.append((name, field_type))
-    return rows, texts, pyarrow.schema(fields)
+    fields = [types.field(name, remedy, is_text=name in names_of_texts) for name in kept]
+    return types.num_rows, texts, pyarrow.schema(fields)
 
 
 def check_unchanged(table: InputTable) -> None:
@@ -310,19 +254,13 @@ def check_unchanged(table: InputTable) -> None:
 
 # Batches of rows: where they are cut depends on the file alone.
 
-RawBatch = Any
-"""Consecutive rows: a `pyarrow.RecordBatch`, or a list of records.
-
-Both have a length and slices.
-"""
-
 
 def read_rows(
     table: InputTable,
     settings: Settings,
     start: int,
     stop: int,
-) -> Iterator[tuple[int, RawBatch]]:
+) -> Iterator[tuple[int, Records]]:
     """Yield batches with the number of their first row.
 
     All rows from `start` up to `stop` are among them. InputError is raised if the file is damaged,
@@ -331,119 +269,20 @@ def read_rows(
     check_unchanged(table)
     try:
         with open_source(table.path, title=table.name) as source:
-            if table.format == "parquet":
-                yield from _read_parquet(source.raw(), table, start, stop)
-                return
-            first = 0
-            reader = _text_table(source, table.format, settings)
-            for records in read_batches(reader, MAX_ROWS, MAX_BATCH_SIZE):
-                yield first, records
-                first += len(records)
-                if first >= stop:
-                    return
+            names_of_texts = [column.name for column in table.texts]
+            names = dict.fromkeys([*table.schema.names, *names_of_texts])
+            yield from _open(source, table.format, settings).batches(names, start, stop)
     except InputError:
         check_unchanged(table)  # a file that is being written may be damaged in any way
         raise
 
 
-def _read_parquet(
-    opened: BufferedIOBase,
-    table: InputTable,
-    start: int,
-    stop: int,
-) -> Iterator[tuple[int, RawBatch]]:
-    """Yield the batches with the rows; each row group begins a batch."""
-    names_of_texts = [column.name for column in table.texts]
-    names = list(dict.fromkeys([*table.schema.names, *names_of_texts]))
-    first = 0
-    with parquet_errors(lambda: table.name), open_parquet(opened) as file:
-        for number in range(file.metadata.num_row_groups):
-            group = file.metadata.row_group(number)
-            end = first + group.num_rows
-            if first < stop and start < end:
-                # As many rows as have about the size of a batch, if all rows are of one size.
-                rows = MAX_BATCH_SIZE * group.num_rows // max(1, group.total_byte_size)
-                size = max(1, min(MAX_ROWS, rows))
-                batches = file.iter_batches(
-                    size,
-                    row_groups=[number],
-                    columns=names,
-                    use_threads=False,
-                )
-                for batch in batches:
-                    check_row_sizes(batch, table.name, first)
-                    yield first, batch
-                    first += len(batch)
-            first = end
-
-
-def values_of(batch: RawBatch, name: str) -> list[object]:
-    """Return the values of a column, (rows,).
-
-    A value is None where a record lacks it. A row that cannot be read stands for its value.
-    """
-    if isinstance(batch, list):
-        values = []
-        for record in batch:
-            is_readable = not isinstance(record, UnreadableRow)
-            values.append(record.get(name) if is_readable else record)
-        return values
-    column = batch.column(name)
-    try:
-        return column.to_pylist()
-    except UnicodeDecodeError:
-        return [_value_of(value) for value in column]
-
-
-def _value_of(value: "pyarrow.Scalar") -> object:
-    """Return a value of Parquet."""
-    try:
-        return value.as_py()
-    except UnicodeDecodeError:
-        return UnreadableRow("it is not UTF-8. Write the text again.")
-
-
-def kept_batch(batch: RawBatch, table: InputTable) -> "pyarrow.RecordBatch":
+def kept_batch(batch: Records, table: InputTable) -> "pyarrow.RecordBatch":
     """Return the columns to keep, in the types of the table.
 
     InputError is raised if a value does not have its type.
     """
     import pyarrow
 
-    columns = []
-    for field in table.schema:
-        if not isinstance(batch, list):
-            column = batch.column(field.name)
-        elif not batch:
-            column = pyarrow.nulls(0, field.type)
-        else:
-            column = _array(batch, field, table)
-        columns.append(column)
+    columns = batch.arrays(table.schema, table.name)
     return pyarrow.RecordBatch.from_arrays(columns, schema=table.schema)
-
-
-def _array(records: Sequence[Record], field: "pyarrow.Field", table: InputTable) -> "pyarrow.Array":
-    """Return the values of a column in the type of its field."""
-    import pyarrow
-
-    values = [record.get(field.name) for record in records]
-    if field.name in [column.name for column in table.texts]:
-        is_list = pyarrow.types.is_list(field.type)
-        values = [_texts_as(value, is_list=is_list) for value in values]
-    return array_of(values, field, table.name)
-
-
-def _texts_as(value: object, *, is_list: bool) -> str | list[str | None] | None:
-    """Return the text, or the texts, of a value in the form of its column."""
-    if value is None or not is_list:
-        return _text_of(value)
-    if not isinstance(value, list):
-        return [_text_of(value)]
-    return [_text_of(item) for item in value]
-
-
-def _text_of(value: object) -> str | None:
-    """Return None and texts as they are, and any other value as JSON."""
-    if value is None or isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False)

@@ -48,6 +48,7 @@ from bertscore_onnx.tables.columns import (
     Rows,
     TextsOfRow,
 )
+from bertscore_onnx.tables.readers import Records
 from bertscore_onnx.text.texts import are_in_context
 from bertscore_onnx_service.jobs.batches import (
     CountBatch,
@@ -57,14 +58,12 @@ from bertscore_onnx_service.jobs.batches import (
 )
 from bertscore_onnx_service.jobs.inputs import (
     InputTable,
-    RawBatch,
     Settings,
     check_unchanged,
     find_inputs,
     inspect_table,
     kept_batch,
     read_rows,
-    values_of,
 )
 
 if TYPE_CHECKING:
@@ -535,7 +534,7 @@ def cut_parts(tables: Sequence[InputTable], part_rows: int) -> list[Part]:
     return parts
 
 
-def _read(parts: Sequence[Part], settings: Settings) -> Iterator[tuple[Part, int, RawBatch]]:
+def _read(parts: Sequence[Part], settings: Settings) -> Iterator[tuple[Part, int, Records]]:
     """Yield batches in order, with their part and first row's number.
 
     An empty part has one batch without rows. Each file is read once for its consecutive parts.
@@ -545,12 +544,12 @@ def _read(parts: Sequence[Part], settings: Settings) -> Iterator[tuple[Part, int
         last = parts_of_table[-1]
         batches = read_rows(last.table, settings, parts_of_table[0].start, last.start + last.rows)
         first = 0
-        batch: RawBatch = []
+        batch: Records = Records([])
         for job_part in parts_of_table:
             row = job_part.start
             stop = row + job_part.rows
             if row == stop:
-                yield job_part, row, []
+                yield job_part, row, Records([])
             while row < stop:
                 while first + len(batch) <= row:
                     first, batch = next(batches)
@@ -561,12 +560,12 @@ def _read(parts: Sequence[Part], settings: Settings) -> Iterator[tuple[Part, int
 
 def _read_texts(
     parts: Sequence[Part], settings: Settings, errors: Errors
-) -> Iterator[tuple[Part, RawBatch, Rows]]:
+) -> Iterator[tuple[Part, Records, Rows]]:
     """Yield the batches as `_read` does, each with the texts in its rows."""
     for job_part, first, batch in _read(parts, settings):
         table = job_part.table
         reader = RowReader(errors, table.name, first + 1)
-        yield job_part, batch, reader.read(table.texts, partial(values_of, batch))
+        yield job_part, batch, reader.read(table.texts, batch.values)
 
 
 def _read_pairs(parts: Sequence[Part], settings: Settings) -> Iterator[TextsOfRow]:
@@ -584,7 +583,7 @@ def _count(
         for job_part, first, batch in _read(parts, settings):
             table = job_part.table
             reader = RowReader(settings.errors, table.name, first + 1)
-            yield from reader.references(table.texts.references, partial(values_of, batch))
+            yield from reader.references(table.texts.references, batch.values)
             advance(len(batch))
 
     return count_batch.count_texts(references())

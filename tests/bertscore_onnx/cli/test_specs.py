@@ -3,7 +3,7 @@
 import pytest
 
 from bertscore_onnx.cli.specs import columns_of, dialect_of
-from bertscore_onnx.tables.sources import Dialect
+from bertscore_onnx.tables.formats import Dialect
 
 ROLES = ("candidate", "reference", "lang_pair", "precision", "recall", "f1", "truncated")
 

@@ -5,8 +5,9 @@ import os
 import pytest
 
 from bertscore_onnx.tables.columns import Column
+from bertscore_onnx.tables.formats import Dialect, format_of
 from bertscore_onnx.tables.readers import open_table
-from bertscore_onnx.tables.sources import Dialect, format_of, open_source
+from bertscore_onnx.tables.sources import open_source
 
 
 @pytest.fixture
@@ -23,7 +24,8 @@ def read_rows():
             ),
         ]
         with open_source(str(path)) as source:
-            return list(open_table(source, format_of(str(path)), Dialect(**dialect)).texts(columns))
+            table = open_table(source, format_of(str(path)), Dialect(**dialect))
+            return [texts for texts, _ in table.rows(columns, keeps_rows=False)]
 
     return read
 

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.tables.formats import format_of
 from bertscore_onnx.tables.readers import open_table
-from bertscore_onnx.tables.sources import Source, format_of
+from bertscore_onnx.tables.sources import Source
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 PAIR = '{"candidate": "a", "reference": "b"}\n'
@@ -105,7 +106,7 @@ def test_faults_of_delimited_files_are_reported_with_their_line(write, read_rows
 
 
 def test_a_row_of_many_lines_is_bounded(monkeypatch, endless, read_rows):
-    monkeypatch.setattr("bertscore_onnx.tables.readers.MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr("bertscore_onnx.tables.delimited.MAX_LINE_BYTES", 1000)
     with pytest.raises(InputError, match="1,000 characters"):
         read_rows(endless("pipe.csv", b'candidate,reference\n"a\n' + b"line\n" * 1000))
 

@@ -3,7 +3,9 @@ import sys
 import pytest
 
 from bertscore_onnx.errors import InputError, MissingExtraError
-from bertscore_onnx.tables import readers
+from bertscore_onnx.tables import parquet as parquet_files
+from bertscore_onnx.tables.readers import open_table
+from bertscore_onnx.tables.sources import open_source
 
 pyarrow = pytest.importorskip("pyarrow", reason="needs the extra parquet")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -81,11 +83,8 @@ LIMIT, DECODED = 1000, 5000
 
 @pytest.fixture
 def write_pairs(write_table, monkeypatch):
-    """Write candidates and references; a row may have 1,000 bytes, and 5,000 are decoded at a
-    time.
-    """
-    monkeypatch.setattr(readers, "MAX_LINE_BYTES", LIMIT)
-    monkeypatch.setattr(readers, "MAX_DECODED_BYTES", DECODED)
+    """Write candidates and references; a row may have 1,000 bytes."""
+    monkeypatch.setattr(parquet_files, "MAX_LINE_BYTES", LIMIT)
 
     def write_pairs(candidates, references, **options):
         return write_table(
@@ -102,23 +101,11 @@ def test_a_row_of_too_many_bytes_is_refused(write_pairs, read_rows):
             read_rows(write_pairs(*columns))
 
 
-def test_large_rows_are_decoded_a_few_at_a_time(write_pairs, read_rows, monkeypatch):
-    sizes = []
-    check = readers.check_row_sizes
-    monkeypatch.setattr(
-        readers,
-        "check_row_sizes",
-        lambda batch, *place: (sizes.append(batch.nbytes), check(batch, *place)),
-    )
-    texts = [f"{number:03}" * 300 for number in range(50)]
-    assert read_rows(write_pairs(texts, ["b"] * 50)) == [[text, "b"] for text in texts]
-    assert max(sizes) < 1.1 * DECODED
-
-
-def test_small_rows_are_decoded_together(write_pairs, read_rows, monkeypatch):
-    monkeypatch.setattr(readers, "MAX_DECODED_BYTES", 64_000_000)
-    counts = []
-    monkeypatch.setattr(readers, "check_row_sizes", lambda batch, *_: counts.append(batch.num_rows))
-    texts = [f"the cat number {number} sat on the mat" for number in range(3000)]
-    assert len(read_rows(write_pairs(texts, texts))) == 3000
-    assert counts == [1024, 1024, 952]
+@pytest.mark.parametrize(("size", "expected"), [(DECODED, 5), (8_000_000, 256)])
+def test_rows_are_decoded_together_up_to_a_size(write_pairs, monkeypatch, size, expected):
+    monkeypatch.setattr(parquet_files, "MAX_BATCH_SIZE", size)
+    texts = [f"{number:03}" * 300 for number in range(300)]
+    with open_source(str(write_pairs(texts, ["b"] * 300))) as source:
+        batches = list(open_table(source, "parquet").batches(["candidate"]))
+    assert max(len(rows) for _, rows in batches) in range(expected // 2, expected + 1)
+    assert [text for _, rows in batches for text in rows.values("candidate")] == texts

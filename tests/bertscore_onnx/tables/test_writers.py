@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from bertscore_onnx.scores import Score
 from bertscore_onnx.tables.batches import ScoreColumns
 from bertscore_onnx.tables.columns import Column
+from bertscore_onnx.tables.formats import FORMATS, Dialect
 from bertscore_onnx.tables.readers import open_table
-from bertscore_onnx.tables.sources import Dialect, Source
-from bertscore_onnx.tables.writers import DelimitedWriter, JsonWriter, RowsToWrite
+from bertscore_onnx.tables.sources import Source
+from bertscore_onnx.tables.writers import RowsToWrite
 
 CELLS = st.text(
     st.characters(exclude_categories=["Cs"], exclude_characters="\x00")
@@ -29,7 +30,7 @@ def written(content, source, target, dialect):
     """Return the bytes of a table with the same scores in each row."""
     table = open_table(Source("table", io.BytesIO(content)), source, dialect, added=ADDED)
     rows = RowsToWrite(table, COLUMNS)
-    writer = JsonWriter(rows) if target == "jsonl" else DelimitedWriter(rows, target)
+    writer = FORMATS[target].load_writer()(rows, target)
     lines = [writer.line(row, SCORE) for _, row in table.rows([Column(("text",), "")])]
     return "".join([writer.head, *lines]).encode()
 
@@ -95,7 +96,8 @@ def test_objects_come_back_as_they_stand(objects):
 def test_values_of_objects_are_text_in_a_csv(value):
     content = json.dumps({"text": "x", "value": value}).encode()
     table = open_table(Source("table", io.BytesIO(content)), "jsonl")
-    writer = DelimitedWriter(RowsToWrite(table, COLUMNS, ["text", "value", "absent"]), "csv")
+    rows = RowsToWrite(table, COLUMNS, ["text", "value", "absent"])
+    writer = FORMATS["csv"].load_writer()(rows, "csv")
     [(_, row)] = table.rows([Column(("text",), "")])
     [cells] = csv.reader([writer.line(row, SCORE)])
     assert cells[2] == ""
