@@ -60,7 +60,6 @@ from bertscore_onnx_evaluation.systems.paired_tests import (
     PairedTestResult,
     check_draws,
     holm,
-    over_runs,
     paired_permutation,
     segment_outcomes,
 )
@@ -576,31 +575,24 @@ def metric_result(
         lower_is_better=metric.lower_is_better,
     )
     won, lost, tied = outcomes.tolist()
-    rows = {(first, second): row for row, (first, second) in enumerate(tested.pairs.tolist())}
     runs = metric.corpus.runs if isinstance(metric.corpus, SegmentMeans) else ()
     num_runs = () if metric.corpus is None else metric.corpus.num_runs
-
-    systems = []
-    for system, system_name in enumerate(names):
-        result = SystemResult(system_name, float(tested.score[system]))
+    lower = metric.lower_is_better
+    systems = _system_results(names, tested.score.tolist(), tested, lower, margin, bounds)
+    for row, system in enumerate(systems):
+        counts: dict[str, Any] = {}
+        if row:  # no baseline
+            counts |= {"won": won[row], "lost": lost[row], "tied": tied[row]}
         if num_runs:
-            result = replace(result, runs=num_runs[system])
+            counts["runs"] = num_runs[row]
         if runs:
-            result = replace(result, missing_runs=int(np.isnan(runs[system]).sum()))
-        row = rows.get((0, system))
-        if row is not None:  # no baseline
-            fields = _pair_fields(tested, row, runs)
-            fields |= {"won": won[system], "lost": lost[system], "tied": tied[system]}
-            result = replace(result, differing=int(tested.differing[row]), **fields)
-            if margin is not None and bounds is not None:
-                again = losses_again(result, lower_is_better=metric.lower_is_better)
-                result = replace(result, **margin_result(margin, bounds, row, again))
-        systems.append(result)
+            counts["missing_runs"] = int(np.isnan(runs[row]).sum())
+        systems[row] = replace(system, **counts)
 
     pairs = []
     if all_pairs:
-        for (first, second), row in rows.items():
-            fields = _pair_fields(tested, row, runs)
+        for row, (first, second) in enumerate(tested.pairs):
+            fields = _pair_fields(tested, row)
             pairs.append(PairResult(names[first], names[second], **fields))
     signature = metric.signature
     if num_runs:
@@ -619,20 +611,11 @@ def metric_result(
     return with_ranks(result_of_metric)
 
 
-def _pair_fields(
-    tested: PairedTestResult,
-    row: int,
-    runs: Sequence[NDArray[np.float64]],
-) -> dict[str, Any]:
+def _pair_fields(tested: PairedTestResult, row: int) -> dict[str, Any]:
     """Return the test of a pair of systems, as fields of its result."""
     low, high = map(finite, tested.interval[row])
-    delta = float(tested.delta[row])
-    again = {}
-    if runs:
-        first, second = tested.pairs[row]
-        again = over_runs(runs[first], runs[second], delta, low, high)
-    return again | {
-        "delta": delta,
+    fields = {
+        "delta": float(tested.delta[row]),
         "p": float(tested.p[row]),
         "p_holm": float(tested.p_holm[row]),
         "delta_error": float(tested.error[row]),
@@ -640,6 +623,32 @@ def _pair_fields(
         "delta_high": high,
         "test": tested.tests[row],
     }
+    if tested.runs_interval is not None:
+        runs_low, runs_high = map(finite, tested.runs_interval[row])
+        fields |= {"runs_low": runs_low, "runs_high": runs_high}
+    return fields
+
+
+def _system_results(
+    names: Sequence[str],
+    scores: Sequence[float],
+    tested: PairedTestResult | None,
+    lower_is_better: bool,
+    margin: float | None,
+    bounds: MarginBounds | None,
+) -> list[SystemResult]:
+    """Return the scores of systems, with their tests against the first and bounds, if any."""
+    systems = [SystemResult(names[0], scores[0])]
+    for row, (name, score) in enumerate(zip(names[1:], scores[1:], strict=True)):
+        result = SystemResult(name, score, delta=score - scores[0])
+        if tested is not None:
+            result = replace(result, **_pair_fields(tested, row))
+            result = replace(result, differing=int(tested.differing[row]))
+        if margin is not None and bounds is not None:
+            again = losses_again(result, lower_is_better=lower_is_better)
+            result = replace(result, **margin_result(margin, bounds, row, again))
+        systems.append(result)
+    return systems
 
 
 def margin_result(
@@ -683,19 +692,16 @@ def group_results(
         tests.append(test(group) if group.shape[1] >= MIN_UNITS else None)
         all_bounds.append(None if bounds_of is None else bounds_of(group, num_claims))
     p_values = [tested.p for tested in tests if tested]
-    corrected = iter(holm(list(chain.from_iterable(p_values))).tolist())
+    corrected = iter(holm(list(chain.from_iterable(p_values))))
 
     results = []
     for (name, num_segments, group), tested, bounds in zip(scored, tests, all_bounds, strict=True):
+        if tested:
+            p_holm = np.array(list(islice(corrected, len(names) - 1)))
+            tested = replace(tested, p_holm=p_holm)
         scores = group.observed().tolist()
-        p_holm = list(islice(corrected, len(names) - 1 if tested else 0))
-        runs = group.runs if isinstance(group, SegmentMeans) else ()
-        systems = _tested_in_group(names, scores, tested, p_holm, runs)
-        if margin is not None and bounds is not None:
-            for row, system in enumerate(systems[1:]):
-                again = losses_again(system, lower_is_better=group.lower_is_better)
-                judged = margin_result(margin, bounds, row, again)
-                systems[row + 1] = replace(system, **judged)
+        lower = group.lower_is_better
+        systems = _system_results(names, scores, tested, lower, margin, bounds)
         results.append(GroupResult(name, num_segments, group.shape[1], tuple(systems)))
     return tuple(results)
 
@@ -719,29 +725,9 @@ def mean_of_groups(
     if mean.shape[1] < MIN_UNITS:
         return None
     tested = test(mean)
-    runs = mean.runs if isinstance(mean, SegmentMeans) else ()
     scores = tested.score.tolist()
-    systems = _tested_in_group(names, scores, tested, tested.p_holm.tolist(), runs)
+    systems = _system_results(names, scores, tested, mean.lower_is_better, None, None)
     return GroupResult("mean of the groups", len(groups), mean.shape[1], tuple(systems))
-
-
-def _tested_in_group(
-    names: Sequence[str],
-    scores: Sequence[float],
-    tested: PairedTestResult | None,
-    p_holm: Sequence[float],
-    runs: Sequence[NDArray[np.float64]],
-) -> list[SystemResult]:
-    """Return the scores of systems in a group, with their tests if any."""
-    baseline_score = scores[0]
-    systems = [SystemResult(names[0], baseline_score)]
-    for row, (name, score) in enumerate(zip(names[1:], scores[1:], strict=True)):
-        result = SystemResult(name, score, delta=score - baseline_score)
-        if tested is not None:
-            fields = _pair_fields(tested, row, runs) | {"p_holm": p_holm[row]}
-            result = replace(result, **fields)
-        systems.append(result)
-    return systems
 
 
 # Tell.

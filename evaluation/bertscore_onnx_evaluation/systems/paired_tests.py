@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from html import escape
 from itertools import combinations
 from math import ceil
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -156,6 +156,9 @@ class PairedTestResult:
     """The names of the systems, if they came as the columns of a data frame."""
     tests: "tuple[TestName | None, ...]" = ()
     """The test that p is of, by pair; None where no unit differs, and p is 1."""
+    runs_interval: NDArray[np.float64] | None = None
+    """The interval widened to other runs, (pairs, 2); NaN where one of the systems has a single
+    run, or there is no interval, and None without runs."""
 
     def __repr__(self) -> str:
         """Return a line for each pair: the difference, its interval, and p."""
@@ -255,7 +258,13 @@ def paired_permutation(
         sizes = np.abs(metric.unit_values(pairs).values)
         smallest = np.where(sizes > 0, sizes, np.inf).min(axis=1) / metric.sizes.sum()
         interval = _agreeing(interval, p, deltas, np.where(np.isfinite(smallest), smallest, 0))
-    return replace(_result(metric, pairs, p, interval, names), tests=tuple(tests))
+    result = replace(_result(metric, pairs, p, interval, names), tests=tuple(tests))
+    if not isinstance(metric, SegmentMeans) or not metric.runs:
+        return result
+    again = []
+    for (first, second), delta, ends in zip(pairs, deltas, result.interval, strict=True):
+        again.append(over_runs(metric.runs[first], metric.runs[second], delta, ends))
+    return replace(result, runs_interval=np.stack(again))
 
 
 class _Swaps(NamedTuple):
@@ -499,12 +508,9 @@ def over_runs(
     first: NDArray[np.float64],
     second: NDArray[np.float64],
     delta: float,
-    low: float | None,
-    high: float | None,
-) -> dict[str, Any]:
-    """Widen the interval of a difference to other runs.
-
-    Other runs are those of systems that are trained again.
+    interval: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Widen the interval of a difference to other runs, those of systems that are trained again.
 
     Each end moves away from the difference: the squares of these distances grow by (t s / √R)² of
     each system. R is the number of its runs, s the standard deviation of their means, and t
@@ -514,14 +520,13 @@ def over_runs(
     Args:
         first, second: the scores of two systems, (runs, segments) each.
         delta: the difference of the two.
-        low, high: its interval over segments, or documents; None where there is none.
+        interval: its ends over segments, or documents, (2,).
 
     Returns:
-        The ends, as fields of `SystemResult`; nothing if a system has a single run, or there is no
-        interval.
+        The ends, (2,); NaN if a system has a single run, or there is no interval.
     """
-    if low is None or high is None or min(len(first), len(second)) < 2:
-        return {}
+    if min(len(first), len(second)) < 2 or not np.isfinite(interval).all():
+        return np.full(2, np.nan)
     added = 0.0
     for runs in (first, second):
         num_runs = len(runs)
@@ -529,9 +534,7 @@ def over_runs(
         # without difficult segments that a run lacks
         effects = np.nanmean(runs - np.nanmean(runs, axis=0), axis=1)
         added += float(t**2 * effects.var(ddof=1) / num_runs)
-    below = ((delta - low) ** 2 + added) ** 0.5
-    above = ((high - delta) ** 2 + added) ** 0.5
-    return {"runs_low": delta - below, "runs_high": delta + above}
+    return delta + np.array([-1, 1]) * ((interval - delta) ** 2 + added) ** 0.5
 
 
 def segment_outcomes(
