@@ -219,15 +219,13 @@ class InputReader:
             names: the systems to return, in their order; None for all.
         """
         title = f"{role}s"
-        check_form(given, title)
-        entries = {"": given}
-        if isinstance(given, Mapping):
-            entries = _by_text(given, title)
-        elif not is_frame(given):
+        if not (isinstance(given, Mapping) or is_frame(given)):
             raise InputTypeError(
                 f"The {title} are a {type(given).__name__}; expected a data frame, or a mapping of "
                 "the names of systems to a list for each."
             )
+        check_form(given, title)
+        entries = _by_text(given, title) if isinstance(given, Mapping) else {"": given}
         found: dict[str, Systems] = {}
         for key, value in entries.items():
             of_key: dict[str, Systems] = {}

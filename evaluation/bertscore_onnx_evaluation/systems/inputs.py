@@ -99,7 +99,7 @@ def join_inputs(
     inputs: dict[Input, Sequence[Column]] = {}
     texts: Systems = {}
     if candidates is not None:
-        [texts] = reader.systems(candidates, "candidate", named).values()
+        texts = reader.systems(candidates, "candidate", named).get("", {})
     for name, runs in texts.items():
         inputs["candidate", "", name] = runs
     if texts:
