@@ -118,14 +118,12 @@ These families are tested:
 A tiny random model of each family, with a tokenizer trained for it, is exported. Its scores of 40 pairs (empty texts,
 literal special tokens, rare scripts, texts over the maximum length) are compared with those of bert-score 0.3.13, run
 live with a batch size of 1, with and without idf. P, R and F in fp32 differ by at most {largest:.1e}; F moves in fp16
-by at most {fp16:.1e}, in int8 by {int8:.1e}. SqueezeBERT is compared with transformers, which bert-score fails to cut;
-ModernBERT, Gemma 3 and Qwen3 with bert-score's fast tokenizer; and the families that only transformers 5 has with its
-formulas on transformers' vectors: export these with `--tokenizer-mode fast`. Bort cannot be exported in int8. Token ids
-are the ids of [the original tokenizers](differences.md#tokenizers) in all cases.
+by at most {fp16:.1e}, in int8 by {int8:.1e}. [Token ids](differences.md#tokenizers) are equal. SqueezeBERT is compared
+with transformers; ModernBERT, Gemma 3 and Qwen3 with bert-score's fast tokenizer; and the families that only
+transformers 5 has with bert-score's formulas on transformers' vectors. Bort cannot be exported in int8.
 
-Random weights show that the computation is right, but not the loss with real weights. Two families were also compared
-with real weights: BERT (all-MiniLM-L6-v2) and MPNet (all-mpnet-base-v2). [Export a
-model](export.md#reduced-precision) and [Which encoder?](which_encoder.md) have their figures.
+Two families were also compared with real weights: BERT (all-MiniLM-L6-v2) and MPNet (all-mpnet-base-v2), in [Export a
+model](export.md#reduced-precision) and [Which encoder?](which_encoder.md).
 """
 
 
