@@ -195,29 +195,19 @@ def drawn_situation(seed):
 SITUATIONS |= {f"drawn {seed}": drawn_situation(seed) for seed in range(40)}
 
 MARGIN = re.compile(
-    r"((?:(\w+): )?(\w+): )(?:[^:]*\. )?((Equivalent|At most|At least|Up to) .*) \((97\.5 %.*)\)\."
+    r"(?:(\w+): )?\w+: (?:[^:]*\. )?(Equivalent|At most|At least|Up to) [^(]*\((97\.5 %[^)]*)\)"
 )
 
 
-def check_margins(found, record, margin):
-    """Compare each sentence on a margin with the numbers of the record, and return how many there
-    are.
+def check_margins(found, record):
+    """Compare the level of each sentence on a margin with what it rests on, and return how many
+    sentences there are; test_margins.py compares their words with numbers.
     """
     [metric] = found.metrics
-    whole = {system["name"]: system["metrics"][metric.name] for system in record["systems"]}
-    parts = {
-        group["name"]: {one["name"]: one for one in group["systems"]}
-        for group in record.get("groups", {}).get(metric.name, [])
-    }
-    # What is said of other runs is drawn in test_runs.py.
-    notes = [note.replace(" in these runs", "") for note in record["notes"]]
-    notes = [re.sub(r"\); trained again .*$", ").", note) for note in notes]
-    sentences = [match.groups() for note in notes if (match := MARGIN.fullmatch(note))]
-    for label, group, name, words, kind, level in sentences:
-        assert len(f"{label}{words} ({level}).") <= (250 if group else 170)
-        values = (parts[group] if group else whole)[name]
-        loss, gain = values["largest_loss"], values["largest_gain"]
-        claims = (len(whole) - 1) * (len(metric.groups) if group else 1)
+    num_rivals = len(found.systems) - 1
+    sentences = [match.groups() for note in record["notes"] if (match := MARGIN.match(note))]
+    for group, kind, level in sentences:
+        claims = num_rivals * (len(metric.groups) if group else 1)
         is_of_two = kind == "Equivalent"
         method = "97.5 % each" if is_of_two else "97.5 %"
         method += f" for all {claims}" if claims > 1 else ""
@@ -227,23 +217,6 @@ def check_margins(found, record, margin):
         if metric.is_of_corpus:
             end = f"no guarantee for {metric.title}"
         assert level == f"{method}, {end}"
-        numbers = [float(number) for number in re.findall(r"\d+\.\d+", words)]
-        assert all(numbers)
-        expected = {
-            "Equivalent": [margin, *sorted([abs(loss), abs(gain)])],
-            "At most": [loss, margin],
-            "At least": [-loss] if loss < 0 else [-gain, margin],
-            "Up to": [loss],
-        }[kind]
-        shown = [numbers[0], *sorted(numbers[1:])] if is_of_two else numbers
-        assert shown == pytest.approx(expected, abs=0.006, rel=1e-3)
-        again = max(abs(values["runs_low"] or 0), abs(values["runs_high"] or 0)) >= margin
-        assert again or values["equivalent"] == is_of_two
-        assert again or values["not_worse"] == (is_of_two or kind == "At most" or loss < 0)
-        if is_of_two:
-            assert max(numbers[1:]) < numbers[0]
-        elif len(numbers) == 2:
-            assert again or (numbers[0] < numbers[1]) == values["not_worse"]
     return len(sentences)
 
 
@@ -300,9 +273,7 @@ def test_every_output_says_the_same_and_nothing_that_numbers_refute(situation, m
         )
     if options.get("margin"):
         groups = len(found.metrics[0].groups)
-        unknown = sum("nothing says how large" in note for note in record["notes"])
-        number = check_margins(found, record, options["margin"])
-        assert number + unknown == (len(found.systems) - 1) * (1 + groups)
+        assert check_margins(found, record) == (len(found.systems) - 1) * (1 + groups)
 
 
 def test_the_situations_have_something_to_say(monkeypatch):
@@ -404,21 +375,6 @@ def test_systems_that_score_best_equally_have_a_verdict_each():
         compare(scores={"a": flat, "b": flat}).to_dict()["headlines"]["score"]
         == "a and b score best, equally."
     )
-
-
-def test_zeros_and_ones_are_tested_by_mcnemar():
-    scores = {"base": [0, 1] * 20, "other": [1, 1] * 20}
-    found = compare(scores=scores)
-    words = "McNemar's test, exact, intervals by 10,000 swaps, seed 12345"
-    assert all(
-        words in said(output) for output in (found.table(), found.table("latex"), found.methods)
-    )
-    assert "permutation test" not in found.methods
-    by_document = compare(scores=scores, documents=["a", "b"] * 20)
-    assert "McNemar" not in by_document.table()
-    for signature in (found.signature, found.metrics[0].signature):
-        assert "|test:sign" in signature
-        assert "resamples" not in signature
 
 
 @pytest.mark.parametrize("seed", range(30))
