@@ -230,7 +230,7 @@ FULLER = {
     "bertscore_onnx/scoring/text_stats.py": 9.4,
     "bertscore_onnx/settings.py": 9.3,
     "bertscore_onnx/tables/aligned.py": 9.6,
-    "bertscore_onnx/tables/table.py": 9.5,
+    "bertscore_onnx/tables/table.py": 9.2,
     "bertscore_onnx/tables/whole_table.py": 10.6,
     "bertscore_onnx/text/spec.py": 9.4,
     "service/bertscore_onnx_service/batcher/queue.py": 7.3,

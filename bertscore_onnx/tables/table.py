@@ -1,7 +1,7 @@
 """Tables of results.
 
-`Table` writes rows as text, as TSV or in LaTeX, from one list of columns; the functions below it
-write values and names.
+`Table` writes rows as text, TSV, LaTeX or Markdown, from one list of columns; the functions below
+it write values and names.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from bertscore_onnx.tables.aligned import aligned, is_heading, terminal_width
 
-TableFormat = Literal["text", "tsv", "latex"]
+TableFormat = Literal["text", "tsv", "latex", "markdown"]
 Format = Callable[[Any], str]
 Column = tuple[str, str, Format]
 """The header, the key of the value in a row, and how the value is written."""
@@ -128,6 +128,22 @@ class Table:
             lines.append(f"% {_UNPRINTABLE.sub(' ', comment)}")
         return "\n".join(lines)
 
+    def markdown(self) -> str:
+        """Write a table of GitHub's Markdown, between blank lines."""
+        lines = []
+        for cells in self._cells():
+            written = [markdown_text(" ".join(cell.split())) for cell in cells]
+            if is_heading(cells):
+                written[0] = f"**{written[0]}**"
+            lines.append(f"| {' | '.join(written)} |")
+        rule = ""
+        for _, _, write in self.columns:
+            mark = "--:"
+            if write is str:
+                mark = "---"
+            rule += f"|{mark}"
+        return "\n".join(["", lines[0], f"{rule}|", *lines[1:], ""])
+
     def _latex_lines(self, are_names: Sequence[bool]) -> tuple[str, list[str], float]:
         """Return the lines of the header and of the rows, and their width."""
         lines = []
@@ -188,6 +204,11 @@ def latex_text(text: str) -> str:
     escaped = _UNPRINTABLE.sub(" ", text).translate(_LATEX)
     with_minus = re.sub(r"(?<![\w-])-(?=\d)", "$-$", escaped)
     return re.sub(r"\$\^\{\*\}\$\\_(\w+)", r"$^{*}_{\\mathrm{\1}}$", with_minus)  # acc*_eq
+
+
+def markdown_text(text: str) -> str:
+    """Escape what Markdown would read as marks."""
+    return re.sub(r"([\\`*_<>\[\]|#~&])", r"\\\1", text)
 
 
 def latex_value(text: str) -> str:

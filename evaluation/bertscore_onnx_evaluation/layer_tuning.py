@@ -1,6 +1,6 @@
 """How each layer of a model correlates with human scores, as a result."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -82,7 +82,7 @@ class LayerResult:
 class LayerTuning(Result):
     """The correlations of each layer with human scores."""
 
-    _FORMATS: ClassVar[tuple[TableFormat, ...]] = ("text", "tsv")
+    _FORMATS: ClassVar[tuple[TableFormat, ...]] = ("text", "tsv", "markdown")
 
     signature: str
     """How the scores were made."""
@@ -220,13 +220,13 @@ class LayerTuning(Result):
             said = {"notes": notes, "signature": self.signature}
             yield {"layer": result.layer, **written, **said}
 
-    def _blocks(self) -> Iterator[str]:
+    def _blocks(self, write: Callable[[Table], str]) -> Iterator[str]:
         names = [name for name in self.language_pairs if name not in self.left_out]
         basis = f"{count(self._in_use(self.language_pairs))} judgements of {', '.join(names)}"
         if len(names) != 1:
             basis += f", mean over {len(names)} language pairs"
         yield f"{self.signature}\nPearson's r with {basis}"
-        yield self._table().text()
+        yield write(self._table())
         warnings = [f"Warning: {warning}" for warning in self.warnings]
         yield "\n".join([self._conclusion(), self.method, *warnings, self.export_command])
 

@@ -1,14 +1,15 @@
 """What all results of an evaluation share."""
 
 import json
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from html import escape
 from typing import Any, ClassVar
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.aligned import filled, terminal_width
-from bertscore_onnx.tables.table import Table, TableFormat
+from bertscore_onnx.tables.table import Table, TableFormat, markdown_text
 
 
 class Result(ABC):
@@ -23,8 +24,8 @@ class Result(ABC):
         Text fits the terminal, or 80 columns.
 
         Args:
-            table_format: "text" for reading, "tsv" for a row for each result, with all digits, or
-                "latex"; not every result has all of them.
+            table_format: "text" for reading, "tsv" for a row for each result, with all digits,
+                "latex", or "markdown" for the summary of a build; not every result has all of them.
 
         Raises:
             InputError: there is no such format.
@@ -37,7 +38,9 @@ class Result(ABC):
             return Table((), list(self._rows())).tsv()
         if table_format == "latex":
             return "\n\n".join(self._latex())
-        return filled("\n\n".join(self._blocks()), terminal_width())
+        if table_format == "markdown":
+            return _markdown("\n\n".join(self._blocks(Table.markdown)))
+        return filled("\n\n".join(self._blocks(Table.text)), terminal_width())
 
     def __str__(self) -> str:
         """Return the table as text."""
@@ -59,8 +62,19 @@ class Result(ABC):
     def _rows(self) -> Iterator[Mapping[str, Any]]:
         """Yield the rows of TSV."""
 
-    def _blocks(self) -> Iterator[str]:
-        """Yield the blocks of text; `_latex` yields LaTeX."""
+    def _blocks(self, write: Callable[[Table], str]) -> Iterator[str]:
+        """Yield the blocks of text, with tables as `write` returns them."""
         raise NotImplementedError  # only called for a format in `_FORMATS`
 
-    _latex = _blocks
+    def _latex(self) -> Iterator[str]:
+        """Yield the blocks of LaTeX."""
+        raise NotImplementedError
+
+
+def _markdown(text: str) -> str:
+    """Escape the lines that are no rows of a table, and leave one blank line between blocks."""
+    lines = []
+    for line in text.splitlines():
+        is_row = line.startswith("|")
+        lines.append(line if is_row else markdown_text(line))
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()

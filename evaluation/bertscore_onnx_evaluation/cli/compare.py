@@ -169,8 +169,8 @@ def compare(
         bool, test_option("--fail-if-worse", help="Exit with 1 if a system is worse, 2 on errors.")
     ] = False,
     output_format: Annotated[
-        Literal["text", "json", "tsv", "latex"],
-        typer.Option("--format", metavar="FORMAT", help="text, json, tsv or latex."),
+        Literal["text", "json", "tsv", "latex", "markdown"],
+        typer.Option("--format", metavar="FORMAT", help="text, json, tsv, latex or markdown."),
     ] = "text",
     methods: Annotated[
         bool,
@@ -237,7 +237,7 @@ def compare(
     no_bertscore = "without --metric bertscore; add it"
     no_scores = "without --scores; add it"
     no_cand = "without --cand; add it"
-    is_for_programs = output_format in ("tsv", "latex") and not html
+    is_for_programs = output_format not in ("text", "json") and not html
     is_text = output_format == "text"
     check_effects(
         *(
@@ -254,7 +254,7 @@ def compare(
         ("--higher-better", bool(higher_better) and not scores, no_scores),
         ("--ref", bool(ref) and not cand, no_cand),
         ("--examples", examples is not None and not cand, no_cand),
-        ("--examples", examples is not None and is_for_programs, "on TSV or LaTeX"),
+        ("--examples", examples is not None and is_for_programs, f"with --format {output_format}"),
         ("--score-range", score_range is not None and margin is None, "without --margin; add it"),
         ("--methods", methods and not is_text, "with --format; JSON has the paragraph as methods"),
     )
@@ -504,7 +504,7 @@ def _print_inputs(comparison: "Comparison") -> None:
 
 def print_comparison(
     comparison: "Comparison",
-    output_format: Literal["text", "json", "tsv", "latex"],
+    output_format: Literal["text", "json", "tsv", "latex", "markdown"],
     *,
     with_examples: bool,
 ) -> None:

@@ -83,8 +83,8 @@ class MetaOptions:
     ] = 1000
     seed: Annotated[int, test_option("--seed", metavar="N", min=0, help="Seed of the draws.")] = 4
     output_format: Annotated[
-        Literal["text", "json", "tsv", "latex"],
-        typer.Option("--format", metavar="FORMAT", help="text, json, tsv or latex."),
+        Literal["text", "json", "tsv", "latex", "markdown"],
+        typer.Option("--format", metavar="FORMAT", help="text, json, tsv, latex or markdown."),
     ] = "text"
     figure: Figure = None
     quiet: bool = False

@@ -47,13 +47,6 @@ ContextSentences = Annotated[
         help="Preceding sentences as context.",
     ),
 ]
-TextJsonOrTsv = Annotated[
-    Literal["text", "json", "tsv"],
-    typer.Option(
-        "--format",
-        help="How to print the result.",
-    ),
-]
 Html = Annotated[
     str | None,
     typer.Option(

@@ -4,7 +4,7 @@ It is the one that correlates best with human judgements.
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -18,7 +18,6 @@ from bertscore_onnx_evaluation.cli.options import (
     HUMAN_COLUMNS,
     Figure,
     Matchings,
-    TextJsonOrTsv,
     column_of,
     names_of,
     references_of_table,
@@ -70,7 +69,10 @@ def tune_layers(
         int,
         typer.Option("--seed", metavar="N", min=0, help="Seed of the resamples."),
     ] = 12345,
-    output_format: TextJsonOrTsv = "text",
+    output_format: Annotated[
+        Literal["text", "json", "tsv", "markdown"],
+        typer.Option("--format", metavar="FORMAT", help="text, json, tsv or markdown."),
+    ] = "text",
     figure: Figure = None,
     quiet: bool,
 ) -> None:

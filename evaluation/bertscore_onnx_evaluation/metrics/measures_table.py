@@ -1,6 +1,6 @@
 """Tables of metrics by the measures that rank them."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,9 +50,9 @@ class MeasuresTable:
     golds: Collection[str]
     """The metrics that are the human scores themselves."""
 
-    def text(self) -> str:
+    def text(self, write: Callable[[Table], str]) -> str:
         """Return the measures that have a value, with their intervals and ranks."""
-        return f"{self.title}\n{self._table().text()}"
+        return f"{self.title}\n{write(self._table())}"
 
     def _table(self) -> Table:
         with_values = {name for measures in self.rows.values() for name in measures}
@@ -128,17 +128,18 @@ class MeasuresTable:
             )
         return caption
 
-    def matrices(self) -> Iterator[str]:
+    def matrices(self, write: Callable[[Table], str]) -> Iterator[str]:
         """Yield matrices of p for every two metrics.
 
         One measure stands above the diagonal, another below.
         """
         tested = [name for name, of_measure in self.tests.items() if of_measure.differences]
         for start in range(0, len(tested), 2):
-            yield self._matrix(*tested[start : start + 2])
+            heading, table = self._matrix(*tested[start : start + 2])
+            yield f"{heading}\n{write(table)}"
 
-    def _matrix(self, above: str, below: str = "") -> str:
-        """Return a matrix of p of one or two measures."""
+    def _matrix(self, above: str, below: str = "") -> tuple[str, Table]:
+        """Return a matrix of p of one or two measures, with its heading."""
         names = [name for name in self.rows if name not in (*self.golds, *SENTINELS)]
 
         def cell(first: int, second: int) -> str:
@@ -156,7 +157,7 @@ class MeasuresTable:
             measures += f", {MEASURES[below].title} below"
             units = self.exchanged[below]
         heading = f"p of {measures}, by exchanging {units}, two-sided, after Holm"
-        return f"{heading}\n{matrix('metric', names, cell).text()}"
+        return heading, matrix("metric", names, cell)
 
 
 def _interval(name: str, measure: Measure | None) -> str:

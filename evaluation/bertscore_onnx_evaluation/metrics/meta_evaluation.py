@@ -1,14 +1,14 @@
 """The result of an evaluation of metrics, and how it is written."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bertscore_onnx import __version__
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.table import TableFormat, listed, plural
+from bertscore_onnx.tables.table import Table, TableFormat, listed, plural
 from bertscore_onnx_evaluation.metrics.agreement import (
     R_OF_OUTPUTS,
     R_OF_SYSTEMS,
@@ -41,7 +41,7 @@ class MetaEvaluation(Result):
     As text they are the verdict, a table and the tests.
     """
 
-    _FORMATS: ClassVar[tuple[TableFormat, ...]] = ("text", "tsv", "latex")
+    _FORMATS: ClassVar[tuple[TableFormat, ...]] = ("text", "tsv", "latex", "markdown")
 
     language_pairs: tuple[LanguagePairResult, ...]
     means: tuple[MetricMean, ...]
@@ -99,20 +99,20 @@ class MetaEvaluation(Result):
                     row |= _row(metric.segment, "segment_")
                 yield {**row, **sizes, "notes": notes, "signature": self.signature}
 
-    def _blocks(self) -> Iterator[str]:
+    def _blocks(self, write: Callable[[Table], str]) -> Iterator[str]:
         yield self._verdict
         if self._several:
             means = self._mean_table
-            yield means.text()
-            yield from means.matrices()
+            yield means.text(write)
+            yield from means.matrices(write)
             yield "\n".join(self._sentences(result)[0] for result in self._several)
         wrapper = TextWrapper(
             80, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False
         )
         for result in self.language_pairs:
             table = _table_of(result)
-            yield table.text()
-            yield from table.matrices()
+            yield table.text(write)
+            yield from table.matrices(write)
             notes = [wrapper.fill(note) for note in notes_of(result)]
             if notes:
                 yield "\n".join(notes)

@@ -1,6 +1,6 @@
 """The result of comparing systems, as records, tables and JSON."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -61,7 +61,7 @@ class Comparison(ComparisonRecord, Result):
     the first metric, with their ids.
     """
 
-    _FORMATS: ClassVar[tuple[TableFormat, ...]] = ("text", "tsv", "latex")
+    _FORMATS: ClassVar[tuple[TableFormat, ...]] = ("text", "tsv", "latex", "markdown")
 
     def __repr__(self) -> str:
         metrics = tuple(metric.name for metric in self.metrics)
@@ -307,12 +307,12 @@ class Comparison(ComparisonRecord, Result):
                     name = {"metric": metric.name, "system": values.pop("name")}
                     yield {**name, **sizes, **values, **said, **sizes}
 
-    def _blocks(self) -> Iterator[str]:
+    def _blocks(self, write: Callable[[Table], str]) -> Iterator[str]:
         yield "\n".join(self._headlines)
-        yield _systems(self.metrics).text()
+        yield write(_systems(self.metrics))
         for metric in self.metrics:
             if _has_matrix(metric):
-                yield f"{_matrix(metric).text()}\n{_MATRIX_KEY}"
+                yield f"{write(_matrix(metric))}\n{_MATRIX_KEY}"
         warnings = [f"Warning: {warning}" for warning in self.warnings]
         if self.notes or warnings:
             yield "\n".join([*self.notes, *warnings])

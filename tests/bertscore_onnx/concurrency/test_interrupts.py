@@ -68,9 +68,9 @@ print(sum(caught), results == [scores for scores in expected for _ in range(2)],
 @pytest.mark.slow  # it starts a process
 def test_each_of_2000_interrupts_is_raised_as_itself_and_leaves_nothing_locked(tiny_bundle):
     done = run_python(INTERRUPTED, tiny_bundle)
-    number, is_same, ended = done.stdout.split()
-    assert (done.returncode, done.stderr, number, is_same) == (0, "", "2000", "True")
-    assert time.time() - float(ended) < 3
+    printed = done.stdout.split()
+    assert (done.returncode, done.stderr, printed[:2]) == (0, "", ["2000", "True"])
+    assert time.time() - float(printed[-1]) < 3
 
 
 STARTING = """

@@ -244,6 +244,7 @@ def test_every_output_says_the_same_and_nothing_that_numbers_refute(situation, m
     outputs = [
         (text, everything),
         (latex.replace("\n% ", "\n"), everything),
+        (re.sub(r"\\(.)", r"\1", found.table("markdown")), everything),
         (found.table("tsv"), [*notes, *signatures]),
         (found.methods, [*notes, *signatures]),
         ("".join(tree_of(found._repr_html_()).itertext()), [*notes, legend]),

@@ -1,0 +1,24 @@
+"""A table in Markdown, read by another program."""
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from bertscore_onnx.tables.table import Table, number
+
+NAMES = st.text("ab <>|*_`#[]()!\\&~-", min_size=1).filter(lambda name: name.strip() == name)
+
+
+@given(st.lists(NAMES, min_size=1, max_size=4))
+def test_names_of_any_characters_stay_one_cell(names):
+    rows = [{"name": name, "score": 0.5} for name in names]
+    text = Table([("name", "name", str), ("score", "score", number(3))], rows).markdown()
+    tokens = MarkdownIt().enable("table").parse(text)
+    cells = [
+        "".join(part.content for part in token.children if part.type == "text")
+        for before, token in pairwise(tokens)
+        if before.type in ("th_open", "td_open")
+    ]
+    assert cells == ["name", "score", *(cell for name in names for cell in (name, "0.500"))]
