@@ -53,6 +53,14 @@ def test_every_example_is_in_the_index():
     assert all((EXAMPLES / path).is_file() for _, path, *_ in ROWS)
 
 
+def test_every_export_of_the_script_for_pages_has_a_type():
+    exported = [
+        re.findall(r"^export (?:function|class) (\w+)", path.read_text("utf-8"), re.MULTILINE)
+        for path in (WEB / "bertscore.mjs", WEB / "bertscore.d.mts")
+    ]
+    assert exported[0] == exported[1] != []
+
+
 def test_every_version_is_the_one_that_tests_install():
     files = {file.stem: file for file in EXAMPLES.glob("constraints/*.txt")}
     named = {package: version for _, _, package, version in ROWS if package}

@@ -24,7 +24,7 @@ from tests.packaging.conftest import REPOSITORY, ROOT
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 each_workflow = pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
 SCHEMAS = {
-    "github-workflows": WORKFLOWS,
+    "github-workflows": [*WORKFLOWS, ROOT / "examples" / "github_actions.yml"],
     "github-issue-forms": sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")),
     "dependabot": [ROOT / ".github" / "dependabot.yml"],
     "citation-file-format": [ROOT / "CITATION.cff"],
