@@ -74,11 +74,10 @@ with a longer maximum, or [windows](long_texts.md).
 bert-score's defaults, its models with a [baseline](idf_and_rescaling.md#rescaling), and ModernBERT at the layers that
 modern-bert-score uses. In each language the least costly come first.
 
-- *Cost* is arithmetic, not a measurement: the products of a token with the weights of its layers, relative to
-  roberta-large. Attention in long texts, and what the tokenizer takes, come on top.
-- *MB* is the size of the weights in fp32 after cutting the model at the layer.
-- *Tokens* is the most that the model takes; a dash means that its positions have no bound. If the tokenizer states a
-  lower maximum, the bundle has that; without any maximum, texts are truncated at 8,192 tokens.
+- *Cost*: the products of a token with the weights of its layers, relative to roberta-large.
+- *MB*: the weights in fp32 after cutting the model at the layer.
+- *Tokens*: the most that the model takes, or its tokenizer if that states less. A dash is no bound: texts are truncated
+  at 8,192 tokens.
 
 | language | model | layer | tokens | MB | cost | baselines |
 |---|---|---|---|---|---|---|
