@@ -51,12 +51,12 @@ def long(new, old=OLD, names=("old", "new"), more=None):
     return {"s.csv": table(columns | (more or {}), range(2 * NUMBER))}
 
 
-def runs(new):
+def runs(new, first=LIKE):
     columns = {
         "id": [*ROWS] * 2,
         "run": [1] * NUMBER + [2] * NUMBER,
         "old": [*OLD] * 2,
-        "new": [*LIKE, *new],
+        "new": [*first, *new],
     }
     return {"s.csv": table(columns, range(2 * NUMBER))}
 
@@ -184,7 +184,7 @@ GATES = {
     "worse, one value very large": fails(
         wide(np.where(ROWS == 9, 5e13, WORSE), np.where(ROWS == 9, 5e13, OLD))
     ),
-    "worse by runs": fails(runs(WORSE - 0.1)),
+    "worse by runs": fails(runs(WORSE - 0.1, WORSE - 0.1), said="in these runs, and trained again"),
     "worse, scores of the baseline missing": fails(wide(WORSE, GAPS), f"{KNOWN} --missing drop"),
     "worse in a group": fails(
         wide(FIRST_WORSE, group=HALVES),
@@ -362,6 +362,7 @@ GATES = {
         {"old.csv": each(OLD, rows=range(50))["new.csv"], "new.csv": each(LIKE)["new.csv"]},
         f"{FILES} --missing drop",
     ),
+    "worse in these runs alone": Gate(runs(WORSE - 0.1), KNOWN),
     "margin, 0 and 1": Gate(wide(BINARY, BINARY), f"{KNOWN} --margin 0.1"),
     "margin, alike": Gate(wide(LIKE), f"{KNOWN} --margin 0.06 --score-range 0 1"),
     "margin, worse by less": Gate(
