@@ -128,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.folder, pair, gold=gold, reference=reference, metrics=names, with_texts=True
     ).judged()
     human = np.asarray(judged.human_segment)
-    is_used = ~np.isnan(human).all(axis=0)
+    is_used = np.asarray(~np.isnan(human).all(axis=0))
     hybrids = draw_hybrids(human[:, is_used], options.hybrids, SEED)
     human_scores = mean_scores(human[:, is_used], hybrids)
     metrics = {

@@ -103,7 +103,7 @@ def _unusable(judged: JudgedSystems, chosen: Sequence[str]) -> str:
         return "another target language"
     return (
         "no judgements of segments"
-        if judged.human_segment is None or judged.candidates is None
+        if np.isnan(judged.human_segment).all() or judged.candidates is None
         else ""
     )
 
@@ -224,7 +224,7 @@ def _correlated(judged: Sequence[JudgedSystems]) -> dict[str, dict[str, Value]]:
         for level in (metric.system, metric.segment):  # r is that of outputs
             measures |= level.measures if level else {}
         [scores] = one.metrics.values()
-        if one.human_segment is not None and scores.segment is not None:
+        if not np.isnan(one.human_segment).all() and scores.segment is not None:
             measures["kendall"] = kendall(one.human_segment.ravel(), scores.segment.ravel())
             taus.append(measures["kendall"])
         values[result.language_pair] = {

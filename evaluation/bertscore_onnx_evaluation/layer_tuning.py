@@ -204,21 +204,18 @@ class LayerTuning(Result):
         return layers_figure(curve, self.layers.index(self.best), caption)
 
     def _rows(self) -> Iterator[Mapping[str, Any]]:
-        write = number(6, missing="")
-        notes = " ".join([self.method, *self.warnings])
+        said = {"notes": " ".join([self.method, *self.warnings]), "signature": self.signature}
         for result in self.layers:
+            row: dict[str, Any] = {"layer": str(result.layer)}
             scores = {"precision": result.precision, "recall": result.recall, "f1": result.f1}
-            values: dict[str, float | None] = {}
             for name, score in scores.items():
-                values[name] = score.pearson
-                values[f"{name}_low"] = score.low
-                values[f"{name}_high"] = score.high
-            values |= {"p": result.p, "loss": result.loss, "loss_high": result.loss_high}
+                row[name] = score.pearson
+                row[f"{name}_low"] = score.low
+                row[f"{name}_high"] = score.high
+            row |= {"p": result.p, "loss": result.loss, "loss_high": result.loss_high}
             for language_pair, pearson in result.f1.language_pairs.items():
-                values[f"f1_{language_pair}"] = pearson
-            written = {name: write(value) for name, value in values.items()}
-            said = {"notes": notes, "signature": self.signature}
-            yield {"layer": result.layer, **written, **said}
+                row[f"f1_{language_pair}"] = pearson
+            yield row | said
 
     def _blocks(self, write: Callable[[Table], str]) -> Iterator[str]:
         names = [name for name in self.language_pairs if name not in self.left_out]
@@ -249,13 +246,6 @@ class LayerTuning(Result):
         return " ".join(sentences)
 
     def _table(self) -> Table:
-        """Return the table of layers, with the curve of F."""
-        lows = [layer.f1.low for layer in self.layers if layer.f1.low is not None]
-        highs = [layer.f1.high for layer in self.layers if layer.f1.high is not None]
-        low = min(lows, default=-1.0)
-        high = max(highs, default=1.0)
-        start = f"F from {low:.3f}"
-        axis = start + f"to {high:.3f}".rjust(_CURVE - len(start))
         write = number(4)
         columns: list[Column] = [
             ("layer", "layer", str),
@@ -266,40 +256,12 @@ class LayerTuning(Result):
             ("lower by", "loss", write),
             ("at most", "loss_high", write),
             ("p", "p", plain),
-            (axis, "curve", str),
         ]
-        write_p = p_value(3, SIGNIFICANT)
         rows = []
-        for result in self.layers:
-            f1 = result.f1
-            row: dict[str, Any] = {"layer": str(result.layer)}
-            row["precision"] = result.precision.pearson
-            row["recall"] = result.recall.pearson
-            row["f1"] = f1.pearson
-            row["interval"] = interval(f1.low, f1.high, number(3)) or MISSING
-            row["loss"] = result.loss
-            row["loss_high"] = result.loss_high
-            row["p"] = "best" if result.layer == self.best_layer else write_p(result.p)
-            row["curve"] = _curve(f1, low, high)
-            rows.append(row)
-        return Table(columns, rows, ("curve", "loss_high", "precision", "recall"))
-
-
-_CURVE = 40
-"""Width of the curve's axis."""
-
-
-def _curve(correlation: LayerCorrelation, low: float, high: float) -> str:
-    """Draw the interval as hyphens, and the correlation on it as an `o`."""
-
-    def place(value: float) -> int:
-        return round((value - low) / ((high - low) or 1.0) * (_CURVE - 1))
-
-    if correlation.pearson is None or correlation.low is None or correlation.high is None:
-        return ""
-    first = place(correlation.low)
-    last = place(correlation.high)
-    line = list(" " * first + "-" * (last - first + 1))
-    mark = min(max(place(correlation.pearson), first), last)
-    line[mark] = "o"
-    return "".join(line)
+        for row in self._rows():
+            ends = interval(row["f1_low"], row["f1_high"], number(3)) or MISSING
+            p = p_value(3, SIGNIFICANT)(row["p"])
+            if row["layer"] == str(self.best_layer):
+                p = "best"
+            rows.append({**row, "interval": ends, "p": p})
+        return Table(columns, rows, ("loss_high", "precision", "recall"))

@@ -30,12 +30,3 @@ def judged(human, metrics, *, systems=None, texts=None, language_pair="cs-en", *
         references=tuple(tuple((reference,) for _, reference in row) for row in texts or ()),
         **fields,
     )
-
-
-def judged_wholes(human, metrics, language_pair="cs-en"):
-    """Return systems with human scores and scores of metrics of whole systems alone, (systems,)."""
-    human = np.array(human, dtype=np.float64)
-    scores = {
-        name: MetricScores(np.array(row, dtype=np.float64), None) for name, row in metrics.items()
-    }
-    return JudgedSystems(language_pair, tuple("ABCDEFGH"[: len(human)]), human, None, scores)

@@ -120,6 +120,17 @@ class MetricAgreement:
             "segment": self.segment and self.segment.to_dict(),
         }
 
+    def cells(self) -> dict[str, Any]:
+        """Return it as TSV has it: a column for each number of a measure."""
+        cells: dict[str, Any] = {f"{level}_n": n for level, n in self.numbers.items()}
+        for key, measure in self.measures.items():
+            name = "_".join(key)
+            cells[name] = measure.value
+            cells[f"{name}_rank"] = self.ranks.get(key)
+            for field_name in ("low", "high", "n", "groups", "left_out", "zeros", "reason"):
+                cells[f"{name}_{field_name}"] = getattr(measure, field_name)
+        return cells
+
 
 Kind = Literal["metrics", "sentinels"]
 
@@ -174,10 +185,8 @@ class LanguagePairResult:
         return [metric for metric in self.metrics if metric.name not in self.golds]
 
     def is_ranked_by(self, key: Key) -> bool:
-        """Return whether a measure ranks the metrics, or is r of whole systems, without ranks."""
-        if key not in self.ranked_by:
-            return False
-        return key == R_OF_SYSTEMS or bool(self.tests[label(key)].ranks)
+        """Return whether a measure ranks the metrics."""
+        return key in self.ranked_by and bool(self.tests[label(key)].ranks)
 
     @property
     def best_sentinels(self) -> dict[Key, MetricAgreement]:

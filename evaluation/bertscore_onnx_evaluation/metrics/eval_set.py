@@ -113,11 +113,14 @@ def read_eval_set(
     documents_file = files.folder / "documents" / f"{language_pair}.docs"
     if documents_file.is_file():
         documents = tuple(segments.lines(documents_file))
+    human_segment = human_scores.segment
+    if human_segment is None:
+        human_segment = np.full((len(systems), num_segments), np.nan)
     return JudgedSystems(
         language_pair,
         tuple(systems),
         np.asarray(human_scores.system),
-        human_scores.segment,
+        human_segment,
         scores,
         gold=gold,
         reference=reference,

@@ -40,8 +40,8 @@ class JudgedSystems:
     """Their names; some may be judged by nobody."""
     human_system: Floats
     """Human scores of whole systems, (systems,), NaN where nobody judged."""
-    human_segment: Floats | None
-    """(systems, segments), NaN where nobody judged; None if only whole systems were judged."""
+    human_segment: Floats
+    """(systems, segments), NaN where nobody judged."""
     metrics: Mapping[str, MetricScores]
     """Metrics whose lower scores are better are negated before they are judged."""
     gold: str = ""
@@ -67,19 +67,12 @@ class JudgedSystems:
 
     @property
     def is_judged(self) -> NDArray[np.bool_]:
-        """Which outputs have a human score, (systems, segments).
-
-        None has if only whole systems were judged.
-        """
-        if self.human_segment is None:
-            return np.zeros((len(self.systems), len(self.segments)), dtype=bool)
+        """Which outputs have a human score, (systems, segments)."""
         return ~np.isnan(self.human_segment)
 
     @property
     def compared_pairs(self) -> dict[tuple[str, str], bool]:
         """Every two systems, and whether SPA compares them: on 20 common segments or more."""
-        if self.human_segment is None:
-            return {}
         is_compared = (shared_segments(self.human_segment) >= MIN_UNITS).tolist()
         return dict(zip(combinations(self.systems, 2), is_compared, strict=True))
 
@@ -125,7 +118,7 @@ class JudgedSystems:
             self,
             systems=systems,
             human_system=self.human_system[rows],
-            human_segment=kept(self.human_segment),
+            human_segment=self.human_segment[rows],
             metrics=metrics,
             candidates=candidates,
             references=references,
@@ -202,7 +195,7 @@ class JudgedSystems:
 
         The text is empty if none does.
         """
-        if metric.segment is not None and self.human_segment is not None:
+        if metric.segment is not None:
             lacking = np.argwhere(self.is_judged & ~np.isfinite(metric.segment))
             if len(lacking):
                 system, segment = lacking[0]

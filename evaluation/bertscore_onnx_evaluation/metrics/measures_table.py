@@ -59,10 +59,7 @@ class MeasuresTable:
         names = [name for name in dict.fromkeys([*self.tests, *MEASURES]) if name in with_values]
         columns: list[Column] = [("metric", "metric", str)]
         for name in names:
-            title = MEASURES[name].title
-            if name == "system_pearson" and "pearson" in names:
-                title += " of\nsystems"
-            columns.append((title, name, MEASURES[name].write))
+            columns.append((MEASURES[name].title, name, MEASURES[name].write))
             columns.append(("95 % interval", f"{name}_interval", plain))
             if name in self.tests and self.tests[name].ranks:
                 columns.append(("rank", f"{name}_rank", count))

@@ -12,7 +12,7 @@ import numpy as np
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.repeats import RepeatCounter
-from bertscore_onnx.tables.table import natural_key, plural
+from bertscore_onnx.tables.table import plural
 from bertscore_onnx_evaluation.metric_scores import MetricScores
 from bertscore_onnx_evaluation.metrics.agreement import (
     MIN_SYSTEMS,
@@ -60,7 +60,6 @@ from bertscore_onnx_evaluation.metrics.sentinels import (
     sentinel_scores,
 )
 from bertscore_onnx_evaluation.metrics.statistics import (
-    NORMAL,
     UnitSums,
     exchange_units,
     interval,
@@ -91,8 +90,8 @@ def _measures(
         measures[OF_SYSTEMS] = _soft_accuracy(judged, metric, permutations, seed)
         measures[R_OF_SYSTEMS] = correlate_pairs(judged.human_system, metric.system)
         numbers["system"] = measures[R_OF_SYSTEMS].n
-    if judged.human_segment is not None and metric.segment is not None:
-        is_judged = judged.is_judged.any(axis=0)
+    is_judged = judged.is_judged.any(axis=0)
+    if is_judged.any() and metric.segment is not None:
         human = judged.human_segment[:, is_judged]  # (systems, judged segments)
         scores = metric.segment[:, is_judged]
         measures[OF_OUTPUTS] = tie_calibrated_accuracy(human, scores)
@@ -105,8 +104,6 @@ def _measures(
 def _soft_accuracy(
     judged: JudgedSystems, metric: MetricScores, permutations: int, seed: int
 ) -> Measure:
-    if judged.human_segment is None:
-        return no_value("only whole systems have human scores, and it takes segments", 0)
     if metric.segment is None:
         return no_value("the metric has no scores of segments", 0)
     return soft_pairwise_accuracy(
@@ -123,8 +120,6 @@ def _too_few(judged: JudgedSystems) -> dict[Key, Measure]:
 
     They rest on fewer than 20.
     """
-    if judged.human_segment is None:
-        return {}
     human = judged.human_segment
     differs = np.fmin.reduce(human) < np.fmax.reduce(human)
     bases = (
@@ -145,9 +140,9 @@ def _sums(judged: JudgedSystems, metric: MetricScores) -> Sums:
 
     None without scores of segments.
     """
-    if judged.human_segment is None or metric.segment is None:
-        return {}
     is_judged = judged.is_judged.any(axis=0)
+    if not is_judged.any() or metric.segment is None:
+        return {}
     scaled: list[Floats] = []
     scales: list[float] = []
     for outputs in (judged.human_segment, metric.segment):
@@ -196,11 +191,10 @@ def meta_evaluate(
 
     The former is of the outputs of a segment, the latter of systems.
 
-    Intervals are over other segments (documents, if known), by a jackknife. Where fewer
-    than 20 segments have two judged outputs or more, or under two thirds of the outputs are in such
-    segments, metrics are judged by Pearson's r over all outputs first; where whole systems alone
-    were judged, by that of systems, which has no test. SPA has no rank and no test of fewer than
-    five systems. A mean over language pairs is over those that have the measure.
+    Intervals are over other segments (documents, if known), by a jackknife. Where fewer than 20
+    segments have two judged outputs or more, or under two thirds of the outputs are in such
+    segments, metrics are judged by Pearson's r over all outputs first. SPA has no rank and no test
+    of fewer than five systems. A mean over language pairs is over those that have the measure.
 
     Args:
         language_pairs: the systems of each, with the metrics to judge. Systems without human scores
@@ -280,12 +274,7 @@ def _language_pair(
     notes = list(_notes(judged, ranked_by))
     notes += _notes_of_gold(judged, golds)
     notes += notes_of_sentinels(judged, sentinels)
-    if R_OF_SYSTEMS in ranked_by:
-        notes.append(
-            "there are scores of whole systems alone: metrics are tested by segments, and so "
-            "none has a rank"
-        )
-    elif tests:
+    if tests:
         notes += notes_of_exchanges(judged.num_units, judged.kind_of_units, num_tested)
     reversed_metrics = []
     for name in judged.metrics:
@@ -424,12 +413,10 @@ def _tells_segments(judged: JudgedSystems, metric: MetricScores) -> bool:
 def _ranked_by(judged: JudgedSystems, agreements: Sequence[MetricAgreement]) -> tuple[Key, ...]:
     """Return the measures that rank the metrics.
 
-    They are of outputs and of systems, or of systems judged as wholes.
+    They are of outputs and of systems.
     """
     choices: tuple[Key, ...] = (OF_OUTPUTS, OF_SYSTEMS)
-    if not any("segment" in metric.numbers for metric in agreements):
-        choices = (R_OF_SYSTEMS,)
-    elif _is_by_r(judged):
+    if _is_by_r(judged):
         choices = (R_OF_OUTPUTS, *choices)
     keys = []
     for key in choices:
@@ -445,21 +432,16 @@ def _compared(
     permutations: int,
     seed: int,
 ) -> MeasureTests:
-    """Compare metrics by the mean of a measure over language pairs.
-
-    Each pair has names of its own for them.
-    """
-    if key == R_OF_SYSTEMS:  # exchanges of segments say nothing about other systems
-        return MeasureTests()
+    """Compare metrics by the mean of a measure over language pairs, where each has a name."""
     tested: dict[str, list[UnitSums]] = {}
     for name, names_in_pairs in names.items():
-        of_metric: list[UnitSums] = []
-        for of_pair, name_in_pair in zip(sums, names_in_pairs, strict=True):
-            of_key = of_pair.get(name_in_pair, {}).get(key)
+        values = []
+        for of_pair, in_pair in zip(sums, names_in_pairs, strict=True):
+            of_key = of_pair.get(in_pair, {}).get(key)
             if of_key is not None and np.isfinite(of_key.value):
-                of_metric.append(of_key)
-        if len(of_metric) == len(sums):
-            tested[name] = of_metric
+                values.append(of_key)
+        if len(values) == len(sums):
+            tested[name] = values
     return compare_metrics(tested, permutations=permutations, seed=seed)
 
 
@@ -470,11 +452,6 @@ def _is_reversed(
 
     It does if it is significantly worse than its negative.
     """
-    if "segment" not in agreement.numbers:
-        r = agreement.measures.get(R_OF_SYSTEMS, no_value("", 0))
-        with np.errstate(divide="ignore"):
-            z = np.arctanh(r.value or 0.0) * np.sqrt(max(r.n - 3, 0))
-        return bool(z < NORMAL.inv_cdf(SIGNIFICANT / 2))
     key = R_OF_OUTPUTS if judged.num_shared < MIN_UNITS else OF_OUTPUTS
     if key not in given or (OF_SYSTEMS in given and given[OF_SYSTEMS].value > 0.5):
         return False
@@ -495,28 +472,13 @@ def _r_of_gold(agreement: MetricAgreement) -> float | None:
 
     One that is linear in them counts too; None of another.
     """
-    measures = agreement.measures
-    r = measures.get(R_OF_OUTPUTS) or measures.get(R_OF_SYSTEMS)
+    r = agreement.measures.get(R_OF_OUTPUTS)
     if r is None or r.n < 3 or abs(r.value or 0.0) <= 1 - CLOSE:
         return None
     return r.value
 
 
 # Notes on the data.
-
-
-def _look_alikes(segments: Sequence[str]) -> str:
-    """Name two ids of segments that differ in zeros, blanks or capitals alone.
-
-    Nothing without any.
-    """
-    first: dict[str, str] = {}
-    for name in segments:
-        key = str(natural_key(name.strip().casefold())[0])
-        earlier = first.setdefault(key, name)
-        if earlier != name:
-            return f"; the ids {earlier!r} and {name!r} look alike, and are two segments"
-    return ""
 
 
 def _notes(judged: JudgedSystems, ranked_by: Sequence[Key]) -> Iterator[str]:
@@ -526,8 +488,6 @@ def _notes(judged: JudgedSystems, ranked_by: Sequence[Key]) -> Iterator[str]:
             f"{plural(len(judged.dropped), 'segment')} left out, where a judged output has no "
             "score by some metric"
         )
-    if judged.human_segment is None:
-        return
     for name, metric in judged.metrics.items():
         if metric.segment is None:
             yield f"{name} has no scores of segments, and so no rank among them"
@@ -544,7 +504,6 @@ def _notes(judged: JudgedSystems, ranked_by: Sequence[Key]) -> Iterator[str]:
         yield (
             f"systems are judged on different segments, {counts.min()} to {counts.max()} each: the "
             "score of a system is the mean over its own, and SPA compares two on those of both"
-            f"{_look_alikes(judged.segments)}"
         )
     yield from _pairs_not_compared(judged)
     yield from _repeated_segments(judged)

@@ -11,8 +11,6 @@ from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.table import Table, TableFormat, listed, plural
 from bertscore_onnx_evaluation.metrics.agreement import (
     R_OF_OUTPUTS,
-    R_OF_SYSTEMS,
-    Agreement,
     LanguagePairResult,
     MetricMean,
     label,
@@ -93,11 +91,8 @@ class MetaEvaluation(Result):
             sizes = {"units": result.units, "num_units": result.num_units, "level": LEVEL}
             for kind, metric in result.by_kind():
                 row = {"lang_pair": result.language_pair, "metric": metric.name, "kind": kind}
-                if metric.system is not None:
-                    row |= _row(metric.system, "system_")
-                if metric.segment is not None:
-                    row |= _row(metric.segment, "segment_")
-                yield {**row, **sizes, "notes": notes, "signature": self.signature}
+                cells = metric.cells()
+                yield {**row, **cells, **sizes, "notes": notes, "signature": self.signature}
 
     def _blocks(self, write: Callable[[Table], str]) -> Iterator[str]:
         yield self._verdict
@@ -246,8 +241,8 @@ class MetaEvaluation(Result):
 
 
 def _table_of(result: LanguagePairResult) -> MeasuresTable:
-    """Return the metrics and the best sentinels by the measures that rank; else by each r."""
-    keys = result.ranked_by or (R_OF_OUTPUTS, R_OF_SYSTEMS)
+    """Return the metrics and the best sentinels by the measures that rank; else by r."""
+    keys = result.ranked_by or (R_OF_OUTPUTS,)
     rows: dict[str, dict[str, Measure]] = {}
     for metric in (*result.metrics, *result.best_sentinels.values()):
         rows[metric.name] = {}
@@ -262,28 +257,3 @@ def _table_of(result: LanguagePairResult) -> MeasuresTable:
 def _counted(units: Mapping[str, int]) -> str:
     """Write how many units of each kind there are."""
     return listed([plural(number, kind.removesuffix("s")) for kind, number in units.items()])
-
-
-def _row(agreement: Agreement, prefix: str) -> dict[str, Any]:
-    """Return the cells of a row of TSV from the record of JSON.
-
-    Their names begin with a prefix.
-    """
-    cells: dict[str, Any] = {}
-    for name, value in agreement.to_dict().items():
-        if name == "reasons":
-            reasons = [f"{measure}: {reason}" for measure, reason in value.items()]
-            cells[f"{prefix}reasons"] = "; ".join(reasons)
-        elif name == "intervals":
-            for measure, (low, high) in value.items():
-                cells[f"{prefix}{measure}_low"] = low
-                cells[f"{prefix}{measure}_high"] = high
-        elif name == "ranks":
-            for measure, rank in value.items():
-                cells[f"{prefix}{measure}_rank"] = rank
-        elif isinstance(value, dict):  # pairs, groups, left_out and zeros
-            for measure, counted in value.items():
-                cells[f"{prefix}{measure}_{name}"] = counted
-        else:
-            cells[f"{prefix}{name}"] = value
-    return cells

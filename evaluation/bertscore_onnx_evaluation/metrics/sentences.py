@@ -9,7 +9,6 @@ from bertscore_onnx_evaluation.metrics.agreement import (
     OF_OUTPUTS,
     OF_SYSTEMS,
     R_OF_OUTPUTS,
-    R_OF_SYSTEMS,
     Key,
     LanguagePairResult,
     label,
@@ -43,9 +42,6 @@ MEASURES = {
     ),
     "spa": Printed("SPA", "systems", number(3), "SPA: soft pairwise accuracy of systems"),
     "pearson": Printed("r", "outputs", number(3, signed=True), "r: Pearson's, over all outputs"),
-    "system_pearson": Printed(
-        "r", "systems", number(3, signed=True), "r: Pearson's, of whole systems"
-    ),
 }
 
 
@@ -121,12 +117,12 @@ def verdict_of(result: LanguagePairResult) -> str:
 
 def _no_verdict(result: LanguagePairResult) -> str:
     for metric in result.metrics:
-        measures = metric.measures
-        r = measures.get(R_OF_OUTPUTS) or measures.get(R_OF_SYSTEMS)
-        if r is not None and r.reason == HUMAN_CONSTANT:
+        if R_OF_OUTPUTS not in metric.measures:
+            continue
+        if metric.measures[R_OF_OUTPUTS].reason == HUMAN_CONSTANT:
             return "The human scores are all equal: nothing can be measured."
-        if OF_OUTPUTS in measures and metric.name not in result.golds:
-            return f"No metric is ranked: {measures[OF_OUTPUTS].reason}."
+        if metric.name not in result.golds:
+            return f"No metric is ranked: {metric.measures[OF_OUTPUTS].reason}."
     return "No metric is ranked."
 
 
@@ -146,8 +142,6 @@ def heading_of(result: LanguagePairResult) -> str:
     heading += f": {plural(len(result.systems), 'system')}"
     if result.segments:
         heading += f", {plural(result.segments, 'segment')}"
-    else:
-        heading += ", judged as a whole"
     bases = []
     for key in result.ranked_by:
         measures = [metric.measure(key) for metric in result.metrics]

@@ -108,7 +108,7 @@ def test_a_metric_and_people_may_have_scores_of_systems_alone(folder):
     (folder / HUMAN_SEGMENTS).unlink()
     (folder / BLEU_SEGMENTS).unlink()
     judged = read(folder)
-    assert judged.human_segment is None
+    assert np.isnan(judged.human_segment).all()
     assert judged.metrics["BLEU-refB"].segment is None
     np.testing.assert_allclose(judged.human_system, [-2, -0.5, -4.5, -2.5, 0])
 
