@@ -138,7 +138,7 @@ def either(names: Iterable[str]) -> str:
     return f"{', '.join(earlier)} or {last}" if earlier else last
 
 
-def listed(names: Sequence[str]) -> str:
+def shown_names(names: Sequence[str]) -> str:
     """Return names from files or answers as they are listed in a message.
 
     It is a limited number, each of limited length.

@@ -60,15 +60,9 @@ from bertscore_onnx.scoring.pipeline import Pipeline
 from bertscore_onnx.scoring.progress import progress_bar
 from bertscore_onnx.scoring.text_stats import TextStats
 from bertscore_onnx.settings import ScorerSettings, find_bundle
-from bertscore_onnx.tables.columns import (
-    SCORE_NAMES,
-    ColumnName,
-    Errors,
-    RowReader,
-    check_free,
-    check_score_names,
-    text_columns,
-)
+from bertscore_onnx.tables.columns import ColumnName
+from bertscore_onnx.tables.row_reader import RowReader, text_columns
+from bertscore_onnx.tables.score_columns import SCORE_NAMES, Errors, check_free, check_score_names
 from bertscore_onnx.text.texts import Context, Reference, Text, check_string, collect_strings
 from bertscore_onnx.text.tokenizer import LongText, TokenisedText
 
@@ -408,7 +402,8 @@ class BERTScorer(Closeable):
                 not three or four different ones; or a row cannot be scored.
             InputTypeError: the frame is of another kind.
         """
-        from bertscore_onnx.tables.batches import ScoreColumns, adapt
+        from bertscore_onnx.tables.batches import adapt
+        from bertscore_onnx.tables.score_columns import ScoreColumns
 
         _refuse(
             "score_frame",

@@ -15,18 +15,7 @@ import typer
 
 from bertscore_onnx.cli.specs import NO_COLUMNS, ColumnNames, dialect_of
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.columns import (
-    ROLES_OF_FORMS,
-    Column,
-    TextsOfRow,
-    check_forms,
-    check_order_of_ids,
-    context_column,
-    find_columns,
-    id_columns,
-    id_text,
-    text_columns,
-)
+from bertscore_onnx.tables.columns import TextColumn, context_column, find_columns, id_text
 from bertscore_onnx.tables.formats import (
     DEFAULT_DIALECT,
     FORMATS,
@@ -36,7 +25,14 @@ from bertscore_onnx.tables.formats import (
     formats_with_settings,
     refuse_other_formats,
 )
-from bertscore_onnx.tables.roles import USUAL_NAMES
+from bertscore_onnx.tables.roles import (
+    ROLES_OF_FORMS,
+    USUAL_NAMES,
+    check_forms,
+    check_order_of_ids,
+    id_columns,
+)
+from bertscore_onnx.tables.row_reader import TextsOfRow, text_columns
 from bertscore_onnx.tables.sources import (
     STANDARD_INPUT,
     Source,
@@ -58,7 +54,7 @@ class InputFile:
     name: str
     """Its name, or `-` for standard input."""
 
-    columns: tuple[Column, ...] = ()
+    columns: tuple[TextColumn, ...] = ()
     """The columns of texts; none for the format text, where each line is a text."""
 
     dialect: Dialect = DEFAULT_DIALECT
@@ -73,7 +69,7 @@ class InputFile:
     segment: tuple[str, ...] = ()
     """The columns of ids that an option names, of which a table has the first that it has."""
 
-    groups: Column | None = None
+    groups: TextColumn | None = None
     """The column of the rows' groups, if this file has it."""
 
     @property
@@ -234,7 +230,7 @@ class KeptRows:
         self._num_before -= 1
         return self if self._num_before < 0 else None
 
-    def watch(self, table: "TableReader", columns: Sequence[Column]) -> Iterator[list[str]]:
+    def watch(self, table: "TableReader", columns: Sequence[TextColumn]) -> Iterator[list[str]]:
         """Yield the texts of a table, and keep its rows."""
         self.table = table
         for texts, row in table.rows(columns):
@@ -472,7 +468,7 @@ def _has_more_rows(longer: OpenFile, shorter: OpenFile, number: int) -> InputErr
 _role_option = "--columns {}=NAME".format
 
 
-def reference_columns(columns: ColumnNames = NO_COLUMNS) -> tuple[Column, ...]:
+def reference_columns(columns: ColumnNames = NO_COLUMNS) -> tuple[TextColumn, ...]:
     """Return the columns of references, by default those with a usual name."""
     return tuple(text_columns(None, columns.references or None, argument=_role_option).references)
 
@@ -524,7 +520,7 @@ def choose_inputs(
     if by is not None:
         if not tables:
             raise _no_table("--by")
-        groups = Column((by,), "--by COLUMN", is_id=True)
+        groups = TextColumn((by,), "--by COLUMN", is_id=True)
         files[tables[0]] = replace(files[tables[0]], groups=groups)
     segment = columns.get("segment", ())
     for position, file in enumerate(files):
@@ -574,7 +570,7 @@ def _forms_of(files: Sequence[InputFile], of_references: Sequence[InputFile]) ->
 
 def input_file(
     name: str,
-    columns: tuple[Column, ...],
+    columns: tuple[TextColumn, ...],
     dialect: Dialect = DEFAULT_DIALECT,
     added: tuple[str, ...] = (),
 ) -> InputFile:

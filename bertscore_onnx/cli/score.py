@@ -22,13 +22,10 @@ from bertscore_onnx.cli.specs import columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
 from bertscore_onnx.errors import InputError, one_line
 from bertscore_onnx.tables.aligned import terminal_width
-from bertscore_onnx.tables.columns import (
-    SCORE_NAMES,
-    TextsOfRow,
-    check_score_names,
-    roles_of_command,
-)
 from bertscore_onnx.tables.formats import FORMATS, FileFormat
+from bertscore_onnx.tables.roles import roles_of_command
+from bertscore_onnx.tables.row_reader import TextsOfRow
+from bertscore_onnx.tables.score_columns import SCORE_NAMES, check_score_names
 
 if TYPE_CHECKING:
     import numpy as np
@@ -334,8 +331,7 @@ def write_scores(
         return str(of_references.in_context() if kept.has_contexts else of_references)
 
     def rows() -> "RowsToWrite":
-        from bertscore_onnx.tables.batches import ScoreColumns
-        from bertscore_onnx.tables.columns import check_free
+        from bertscore_onnx.tables.score_columns import ScoreColumns, check_free
         from bertscore_onnx.tables.writers import RowsToWrite
 
         has_best = kept.has_several_references and (

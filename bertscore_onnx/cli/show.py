@@ -28,13 +28,13 @@ from bertscore_onnx.cli.specs import columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, has_colour, print_coloured, print_table
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.aligned import terminal_width
-from bertscore_onnx.tables.columns import check_forms, roles_of_command
+from bertscore_onnx.tables.roles import check_forms, roles_of_command
 
 if TYPE_CHECKING:
     from bertscore_onnx.scorer import BERTScorer
     from bertscore_onnx.settings import ScorerSettings
     from bertscore_onnx.similarity import TokenMatches
-    from bertscore_onnx.tables.columns import TextsOfRow
+    from bertscore_onnx.tables.row_reader import TextsOfRow
 
 
 _ROLES = roles_of_command("show")

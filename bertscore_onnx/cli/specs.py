@@ -11,7 +11,6 @@ from typing import Any
 import typer
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.columns import SCORE_NAMES, check_score_names
 from bertscore_onnx.tables.formats import (
     DEFAULT_DIALECT,
     FORMATS,
@@ -19,6 +18,7 @@ from bertscore_onnx.tables.formats import (
     Dialect,
     formats_with_settings,
 )
+from bertscore_onnx.tables.score_columns import SCORE_NAMES, check_score_names
 
 _BETWEEN = re.compile(r",\s*(?=\w[\w-]*=)")
 

@@ -15,7 +15,7 @@ from bertscore_onnx.errors import (
     HubError,
     HubUnreachableError,
     InputError,
-    listed,
+    shown_names,
 )
 from bertscore_onnx.hub.source import Source
 
@@ -53,7 +53,7 @@ class Repository:
         Without a variant it is the only folder that holds a bundle.
         """
         variant = self.source.variant
-        names = listed([folder or "(the repository itself)" for folder in self.folders])
+        names = shown_names([folder or "(the repository itself)" for folder in self.folders])
         if variant in self.folders:
             return str(variant)
         if not self.folders:

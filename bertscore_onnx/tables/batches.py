@@ -3,124 +3,19 @@
 `adapt` wraps a batch: its columns are read, and scores put beside them.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Iterable, Mapping, Set
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputTypeError
-from bertscore_onnx.scores import Score, Signature
-from bertscore_onnx.tables.columns import BEST, REASON, SCORE_NAMES, Errors
+from bertscore_onnx.scores import Signature
+from bertscore_onnx.tables.score_columns import SIGNATURE, ScoreColumns, Values
 from bertscore_onnx.text.texts import describe
 
 if TYPE_CHECKING:
-    import pyarrow
-
-SIGNATURE = b"bertscore_onnx.signature"
-"""The key of the signature in the metadata of an Arrow schema."""
-
-Kind = Literal["float32", "int64", "bool", "string"]
-"""The kind of the values of a column, as Arrow calls it."""
-
-_SCORE_KINDS: tuple[Kind, ...] = ("float32", "float32", "float32", "bool", "float32")
-"""The kinds of `ScoreColumns.scores`."""
-
-Values = dict[str, list[object]]
-"""The values of the added columns, each (rows,)."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreColumns:
-    """The columns that scores are put into."""
-
-    all_layers: bool = False
-    """Whether each value is a list, with a number for each layer."""
-
-    errors: Errors = "raise"
-    """Whether rows may have nulls, and a reason."""
-
-    scores: tuple[str, ...] = SCORE_NAMES
-    """The names of the columns of precision, recall and F1.
-
-    Maybe also of whether a text was truncated, and of the share of unknown tokens.
-    """
-
-    has_best: bool = True
-    """Whether there is a column of the best reference."""
-
-    @property
-    def names(self) -> list[str]:
-        """Their names, in order."""
-        names = list(self.scores)
-        if self.has_best:
-            names.append(BEST)
-        if self.may_be_null:
-            names.append(REASON)
-        return names
-
-    @property
-    def may_be_null(self) -> bool:
-        """Whether a row may have no scores."""
-        return self.errors == "null"
-
-    def types(
-        self,
-        type_of: Callable[[Kind], Any],
-        list_of: Callable[[Any], Any],
-    ) -> dict[str, Any]:
-        """Return the type of each column by its name.
-
-        Args:
-            type_of: returns the type of a kind of values.
-            list_of: returns the type of lists of these, for all layers.
-        """
-        kinds: dict[str, Kind] = dict(zip(self.scores, _SCORE_KINDS, strict=False))
-        kinds |= {BEST: "int64", REASON: "string"}
-        have_layers: set[str] = set()
-        if self.all_layers:
-            have_layers = {*self.scores[: len(SCORE_NAMES)], BEST}
-        types = {}
-        for name in self.names:
-            types[name] = type_of(kinds[name])
-            if name in have_layers:
-                types[name] = list_of(types[name])
-        return types
-
-    def fields(self) -> "list[pyarrow.Field]":
-        """Return them as fields of an Arrow schema."""
-        import pyarrow
-
-        types = self.types(pyarrow.type_for_alias, pyarrow.list_)
-        return [pyarrow.field(name, kind) for name, kind in types.items()]
-
-    def row(self, score: Score) -> list[Any]:
-        """Return the values for one row with scores."""
-        values = [*score, score.truncated, score.unknown][: len(self.scores)]
-        if self.has_best:
-            values.append(score.best_reference)
-        if self.may_be_null:
-            values.append(None)
-        return values
-
-    def values(self, scores: Sequence[Score], reasons: Sequence[str | None]) -> Values:
-        """Return the values for rows.
-
-        Args:
-            scores: of the rows without a reason.
-            reasons: why a row has no scores, or None, (rows,).
-        """
-        scored = map(self.row, scores)
-        nothing = [None] * (len(self.names) - 1)
-        rows = []
-        for reason in reasons:
-            rows.append(next(scored) if reason is None else [*nothing, reason])
-        values: Values = {}
-        for position, name in enumerate(self.names):
-            values[name] = [row[position] for row in rows]
-        return values
-
+    pass
 
 Batch = Any
 """A batch in any of its forms.

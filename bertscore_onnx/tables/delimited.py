@@ -10,7 +10,7 @@ import msgspec
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.scores import Score
-from bertscore_onnx.tables.columns import Column, UnreadableRow, texts_of_row
+from bertscore_onnx.tables.columns import TextColumn, UnreadableRow, texts_of_row
 from bertscore_onnx.tables.formats import Dialect
 from bertscore_onnx.tables.readers import (
     MAX_BATCH_SIZE,
@@ -103,7 +103,7 @@ class DelimitedReader(TableReader):
             yield place, record
 
     def rows(
-        self, columns: Iterable[Column], *, keeps_rows: bool = True
+        self, columns: Iterable[TextColumn], *, keeps_rows: bool = True
     ) -> Iterator[tuple[list[str], RawRow]]:
         """Yield the texts of some columns, and the rows."""
         found = self.find(columns)

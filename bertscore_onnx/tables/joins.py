@@ -19,15 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx.errors import Argument, InputError
-from bertscore_onnx.tables.columns import (
-    BEST,
-    SCORE_NAMES,
-    UNKNOWN,
-    check_order_of_ids,
-    id_columns,
-    id_text,
-)
-from bertscore_onnx.tables.roles import USUAL_NAMES, plain_name
+from bertscore_onnx.tables.columns import id_text
+from bertscore_onnx.tables.roles import USUAL_NAMES, check_order_of_ids, id_columns, plain_name
+from bertscore_onnx.tables.score_columns import BEST, SCORE_NAMES, UNKNOWN
 from bertscore_onnx.tables.table import natural_key, plural
 from bertscore_onnx.tables.whole_table import WholeTable
 

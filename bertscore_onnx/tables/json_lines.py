@@ -9,9 +9,10 @@ import msgspec
 
 from bertscore_onnx.errors import InputError, shortened
 from bertscore_onnx.scores import Score
-from bertscore_onnx.tables.columns import BEST, UnreadableRow, check_free
+from bertscore_onnx.tables.columns import UnreadableRow
 from bertscore_onnx.tables.formats import Dialect
 from bertscore_onnx.tables.readers import RawRow, Record, Row, TableReader
+from bertscore_onnx.tables.score_columns import BEST, check_free
 from bertscore_onnx.tables.sources import VALUE_BYTES, Source, read_lines, utf8_fault
 from bertscore_onnx.tables.writers import RowsToWrite
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from bertscore_onnx.errors import InputError, needs_extra
 from bertscore_onnx.scores import Score
-from bertscore_onnx.tables.batches import SIGNATURE
-from bertscore_onnx.tables.columns import Column, UnreadableRow, texts_of_row
+from bertscore_onnx.tables.columns import TextColumn, UnreadableRow, texts_of_row
 from bertscore_onnx.tables.formats import Dialect
 from bertscore_onnx.tables.readers import (
     MAX_BATCH_SIZE,
@@ -21,6 +20,7 @@ from bertscore_onnx.tables.readers import (
     TableReader,
     check_header,
 )
+from bertscore_onnx.tables.score_columns import SIGNATURE
 from bertscore_onnx.tables.sources import MAX_LINE_BYTES, VALUE_BYTES, Source
 from bertscore_onnx.tables.writers import RowsToWrite
 
@@ -91,7 +91,7 @@ class ParquetReader(TableReader):
             yield place, dict(zip(self.names, values, strict=True))
 
     def rows(
-        self, columns: Iterable[Column], *, keeps_rows: bool = True
+        self, columns: Iterable[TextColumn], *, keeps_rows: bool = True
     ) -> Iterator[tuple[list[str], RawRow]]:
         """Yield the texts of some columns, and the rows."""
         found = self.find(columns)
@@ -99,7 +99,7 @@ class ParquetReader(TableReader):
         for place, values, row in self._rows(names, self.names if keeps_rows else names):
             yield texts_of_row(found, values, place), row
 
-    def check_types(self, columns: Iterable[Column]) -> None:
+    def check_types(self, columns: Iterable[TextColumn]) -> None:
         """Raise InputError if a column that was found is not of texts."""
         for column in columns:
             _check_type(self.schema.field(column.name).type, column, self.place)
@@ -204,7 +204,7 @@ def _parquet_errors(place: Callable[[], str]) -> Iterator[None]:
         ) from error
 
 
-def _check_type(kind: "pyarrow.DataType", column: Column, title: str) -> None:
+def _check_type(kind: "pyarrow.DataType", column: TextColumn, title: str) -> None:
     from pyarrow import types
 
     item = kind

@@ -9,14 +9,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.columns import (
-    Column,
-    UnreadableRow,
-    check_free,
-    find_columns,
-    texts_of_row,
-)
+from bertscore_onnx.tables.columns import TextColumn, UnreadableRow, find_columns, texts_of_row
 from bertscore_onnx.tables.formats import DEFAULT_DIALECT, FORMATS, Dialect
+from bertscore_onnx.tables.score_columns import check_free
 from bertscore_onnx.tables.sources import MAX_HELD_BYTES, Source, too_long
 
 if TYPE_CHECKING:
@@ -102,7 +97,7 @@ class TableReader(ABC):
         for place, record in self.records():
             yield place, record, record
 
-    def find(self, columns: Iterable[Column]) -> list[Column]:
+    def find(self, columns: Iterable[TextColumn]) -> list[TextColumn]:
         """Return columns as the table has them.
 
         Raise InputError if one is missing, or holds no texts.
@@ -111,12 +106,12 @@ class TableReader(ABC):
         self.check_types(found)
         return found
 
-    def check_types(self, columns: Iterable[Column]) -> None:
+    def check_types(self, columns: Iterable[TextColumn]) -> None:
         """Raise InputError if a column that was found is not of texts."""
         return
 
     def rows(
-        self, columns: Iterable[Column], *, keeps_rows: bool = True
+        self, columns: Iterable[TextColumn], *, keeps_rows: bool = True
     ) -> Iterator[tuple[list[str], RawRow]]:
         """Yield the texts of some columns, and the rows.
 

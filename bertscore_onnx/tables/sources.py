@@ -20,7 +20,7 @@ from typing import BinaryIO, TypeVar, cast
 
 from bertscore_onnx.errors import InputError
 
-Row = TypeVar("Row")
+Item = TypeVar("Item")
 
 STANDARD_INPUT = "-"
 
@@ -254,8 +254,8 @@ VALUE_BYTES = 100
 
 
 def read_whole_rows(
-    rows: Iterable[Row], title: str, texts_of: Callable[[Row], Sequence[str]]
-) -> list[Row]:
+    rows: Iterable[Item], title: str, texts_of: Callable[[Item], Sequence[str]]
+) -> list[Item]:
     """Return all rows.
 
     Raise InputError if their texts would take more memory than `MAX_HELD_BYTES`.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.errors import Argument, InputError, shortened
 from bertscore_onnx.tables.batches import adapt
-from bertscore_onnx.tables.columns import Column, is_null, number_text
+from bertscore_onnx.tables.columns import TextColumn, is_null, number_text
 from bertscore_onnx.tables.formats import (
     DEFAULT_DIALECT,
     FORMATS,
@@ -88,14 +88,14 @@ class WholeTable:
         Raise InputError if it has none.
         """
         alternatives = (names,) if isinstance(names, str) else tuple(names)
-        return Column(alternatives, option).find(self.names, self.title, advice)
+        return TextColumn(alternatives, option).find(self.names, self.title, advice)
 
     def find_references(self, option: str | Argument) -> list[str]:
         """Return the columns of references by their usual names.
 
         Raise InputError if there are none.
         """
-        column = Column((), option, role="reference")
+        column = TextColumn((), option, role="reference")
         names = []
         for found in column.find_all(self.names, self.title):
             names.append(found.name)
@@ -142,7 +142,7 @@ class WholeTable:
 
         Raise InputError if a value is missing, or is not a text.
         """
-        texts = Column((column,), "")
+        texts = TextColumn((column,), "")
         return [self._checked(texts, row)[0] for row in range(len(self))]
 
     def lists(self, column: str, *, may_be_empty: bool = False) -> list[list[str]]:
@@ -153,7 +153,7 @@ class WholeTable:
         InputError is raised if a value is missing or holds anything else, or is an empty list that
         may not be.
         """
-        texts = Column((column,), "", may_hold_lists=True, may_be_empty=may_be_empty)
+        texts = TextColumn((column,), "", may_hold_lists=True, may_be_empty=may_be_empty)
         return [self._checked(texts, row) for row in range(len(self))]
 
     def without_nulls(
@@ -210,7 +210,7 @@ class WholeTable:
             )
         return value
 
-    def _checked(self, column: Column, row: int) -> list[str]:
+    def _checked(self, column: TextColumn, row: int) -> list[str]:
         return column.texts_of(self._value(column.name, row), self.place(row))
 
     def _key(self, column: str, row: int) -> str:

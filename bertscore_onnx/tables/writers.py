@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bertscore_onnx.tables.batches import ScoreColumns
 from bertscore_onnx.tables.readers import RawRow, Record, Records, TableReader
+from bertscore_onnx.tables.score_columns import ScoreColumns
 
 if TYPE_CHECKING:
     import pyarrow

@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from itertools import chain
 
 from bertscore_onnx.errors import Argument, InputError
-from bertscore_onnx.tables.columns import NO_IDS, column_names, id_columns, roles_of_command
+from bertscore_onnx.tables.columns import column_names
 from bertscore_onnx.tables.roles import (
     DOCUMENT_COLUMNS,
+    NO_IDS,
     USUAL_NAMES,
     first_usual,
+    id_columns,
+    roles_of_command,
     usual_columns,
 )
 from bertscore_onnx.tables.table import listed

@@ -29,8 +29,8 @@ from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.specs import NO_COLUMNS, columns_of, columns_option, dialect_of
 from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
 from bertscore_onnx.tables.aligned import terminal_width
-from bertscore_onnx.tables.columns import roles_of_command
 from bertscore_onnx.tables.formats import format_of
+from bertscore_onnx.tables.roles import roles_of_command
 from bertscore_onnx.tables.sources import open_source, read_whole_rows
 from bertscore_onnx_evaluation.cli.options import (
     ContextSentences,

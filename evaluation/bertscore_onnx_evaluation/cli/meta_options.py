@@ -9,7 +9,7 @@ import typer
 
 from bertscore_onnx.cli.options import FilesFormat, chosen_model, matching_of
 from bertscore_onnx.cli.specs import ColumnNames, columns_of, columns_option
-from bertscore_onnx.tables.columns import roles_of_command
+from bertscore_onnx.tables.roles import roles_of_command
 from bertscore_onnx_evaluation.cli.options import (
     ContextSentences,
     Figure,

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.cli.terminal import echo, with_options
 from bertscore_onnx.errors import InputError, either
-from bertscore_onnx.tables.columns import check_forms
-from bertscore_onnx.tables.roles import ID_COLUMNS
+from bertscore_onnx.tables.roles import ID_COLUMNS, check_forms
 from bertscore_onnx.tables.table import natural_key
 from bertscore_onnx.tables.whole_table import WholeTable
 from bertscore_onnx_evaluation.cli.meta_options import MetaOptions

@@ -14,9 +14,9 @@ from bertscore_onnx.cli.options import check_effects
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.specs import dialect_of
 from bertscore_onnx.cli.terminal import echo
-from bertscore_onnx.errors import InputError, check_installed, listed, meant
+from bertscore_onnx.errors import InputError, check_installed, meant, shown_names
 from bertscore_onnx.scorer import BERTScorer
-from bertscore_onnx.tables.columns import check_forms
+from bertscore_onnx.tables.roles import check_forms
 from bertscore_onnx.tables.sources import STANDARD_INPUT
 from bertscore_onnx.tables.whole_table import read_table
 from bertscore_onnx_evaluation.cli.meta_options import MetaOptions
@@ -88,7 +88,7 @@ def _with_directions(
         marked.append(replace(judged, metrics=metrics))
     for name in lower_better:
         if name not in known:
-            available = f"there are {listed(list(known))}.{meant(name, known)}"
+            available = f"there are {shown_names(list(known))}.{meant(name, known)}"
             raise InputError(f"--lower-better: no scores are called {name!r}; {available}")
     return marked
 

@@ -14,7 +14,7 @@ from bertscore_onnx.cli.options import matching_of, parse_matching
 from bertscore_onnx.cli.specs import ColumnNames
 from bertscore_onnx.cli.terminal import with_options
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.columns import Column
+from bertscore_onnx.tables.columns import TextColumn
 from bertscore_onnx.tables.roles import DOCUMENT_COLUMNS, ID_COLUMNS, USUAL_NAMES, first_usual
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def column_of(
     """
     option = f"--columns {role}=NAME"
     if role in USUAL_NAMES and role not in columns:
-        return Column((), option, role=role).find(table.names, table.title)
+        return TextColumn((), option, role=role).find(table.names, table.title)
     return table.find(columns.get(role) or usual or role, option)
 
 

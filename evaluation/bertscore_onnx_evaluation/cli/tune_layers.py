@@ -13,7 +13,7 @@ from bertscore_onnx.cli.options import FilesFormat, check_contexts, chosen_model
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.specs import columns_of, columns_option, dialect_of
 from bertscore_onnx.cli.terminal import echo
-from bertscore_onnx.tables.columns import roles_of_command
+from bertscore_onnx.tables.roles import roles_of_command
 from bertscore_onnx_evaluation.cli.options import (
     HUMAN_COLUMNS,
     Figure,

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bertscore_onnx.errors import InputError, listed, meant, shortened
+from bertscore_onnx.errors import InputError, meant, shortened, shown_names
 from bertscore_onnx.files import read_regular
 from bertscore_onnx.tables.columns import number_text
 from bertscore_onnx.tables.sources import BYTE_ORDER_MARK
@@ -224,14 +224,14 @@ class EvalSetFiles:
             return name
         nearest = meant(name, available)
         unknown = f"{self.folder} has no {kind} called {name!r}"
-        raise InputError(f"{unknown}; it has {listed(available)}.{nearest}")
+        raise InputError(f"{unknown}; it has {shown_names(available)}.{nearest}")
 
     def _only(self, available: Sequence[str], kind: str, argument: str) -> str:
         if len(available) == 1:
             return available[0]
         raise InputError(
             f"{self.folder} has {len(available)} {kind} of {self.language_pair}: "
-            f"{listed(available)}. Name one as `{argument}`."
+            f"{shown_names(available)}. Name one as `{argument}`."
         )
 
 

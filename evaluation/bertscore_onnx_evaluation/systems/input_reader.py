@@ -21,9 +21,15 @@ import numpy as np
 
 from bertscore_onnx.errors import Argument, InputError, InputTypeError, either
 from bertscore_onnx.tables.batches import check_form
-from bertscore_onnx.tables.columns import NO_IDS, ROLES_OF_FORMS, check_uses
 from bertscore_onnx.tables.joins import Rows, rows_of_table
-from bertscore_onnx.tables.roles import ID_COLUMNS, USUAL_NAMES, plain_name
+from bertscore_onnx.tables.roles import (
+    ID_COLUMNS,
+    NO_IDS,
+    ROLES_OF_FORMS,
+    USUAL_NAMES,
+    check_uses,
+    plain_name,
+)
 from bertscore_onnx.tables.table import listed
 from bertscore_onnx.tables.whole_table import WholeTable, is_frame, row_labels
 from bertscore_onnx.text.texts import collect_strings

@@ -11,8 +11,8 @@ import typer
 from bertscore_onnx.cli.options import TextOrJson, check_contexts, shared_options
 from bertscore_onnx.cli.specs import columns_of, columns_option, dialect_of
 from bertscore_onnx.cli.terminal import echo, print_json
-from bertscore_onnx.tables.columns import roles_of_command
 from bertscore_onnx.tables.formats import TEXT, format_of
+from bertscore_onnx.tables.roles import roles_of_command
 
 if TYPE_CHECKING:
     from bertscore_onnx.settings import ScorerSettings

@@ -18,19 +18,22 @@ from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Score, Signature
 from bertscore_onnx.scoring.tokenization import count_documents
 from bertscore_onnx.settings import ScorerSettings, TokenizerSettings, checked_settings, key_of
-from bertscore_onnx.tables.batches import Batch, BatchAdapter, ScoreColumns, adapt
-from bertscore_onnx.tables.columns import (
-    SCORE_NAMES,
-    Errors,
+from bertscore_onnx.tables.batches import Batch, BatchAdapter, adapt
+from bertscore_onnx.tables.columns import find_columns
+from bertscore_onnx.tables.row_reader import (
     RowReader,
-    Rows,
     TextColumns,
     TextsOfRow,
+    TextsOfRows,
+    text_columns,
+)
+from bertscore_onnx.tables.score_columns import (
+    SCORE_NAMES,
+    Errors,
+    ScoreColumns,
     check_errors,
     check_free,
     check_score_names,
-    find_columns,
-    text_columns,
 )
 from bertscore_onnx.text.texts import Text, are_in_context
 
@@ -185,7 +188,7 @@ class ScoreBatch:
         """
         reader = RowReader(self._errors, title)
 
-        def read() -> Iterator[tuple[BatchAdapter, Rows]]:
+        def read() -> Iterator[tuple[BatchAdapter, TextsOfRows]]:
             for batch in batches:
                 adapter = adapt(batch)
                 texts = self.texts.find(adapter.names, title or "The batch")
@@ -195,7 +198,7 @@ class ScoreBatch:
         return self.stream_rows(read())
 
     def stream_rows(
-        self, batches: Iterable[tuple[BatchAdapter, Rows]], max_seconds: float | None = None
+        self, batches: Iterable[tuple[BatchAdapter, TextsOfRows]], max_seconds: float | None = None
     ) -> Iterator[Batch]:
         """Score batches whose texts were read already, as `stream` does.
 
@@ -210,7 +213,7 @@ class ScoreBatch:
             BertScoreOnnxError: as for `BERTScorer`.
         """
         unread = iter(batches)
-        waiting: deque[tuple[BatchAdapter, Rows]] = deque()
+        waiting: deque[tuple[BatchAdapter, TextsOfRows]] = deque()
         is_ended = False
 
         def pairs() -> Iterator[TextsOfRow]:

@@ -15,15 +15,11 @@ import msgspec
 
 from bertscore_onnx.bundle.store import FileStamp, file_digest, file_stamp
 from bertscore_onnx.errors import Argument, InputError
-from bertscore_onnx.tables.columns import (
-    Column,
-    Errors,
-    TextColumns,
-    check_free,
-    text_columns,
-)
+from bertscore_onnx.tables.columns import TextColumn
 from bertscore_onnx.tables.formats import TEXT, Dialect, format_of, refuse_other_formats
 from bertscore_onnx.tables.readers import Records, TableReader, open_table
+from bertscore_onnx.tables.row_reader import TextColumns, text_columns
+from bertscore_onnx.tables.score_columns import Errors, check_free
 from bertscore_onnx.tables.sources import Source, open_source, refuse_datasets
 
 if TYPE_CHECKING:
@@ -133,7 +129,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """
         kept = list(names)
         if self.columns is not None:
-            kept = [Column((name,), _KEPT).find(names, title) for name in self.columns]
+            kept = [TextColumn((name,), _KEPT).find(names, title) for name in self.columns]
         for name in kept:
             if kept.count(name) > 1:
                 several = f"{title}: there are several columns {name!r}. "

@@ -41,14 +41,9 @@ from bertscore_onnx.scoring.inputs import check_positive
 from bertscore_onnx.scoring.progress import progress_bar
 from bertscore_onnx.settings import ScorerSettings, counts_first, of_tokenizer
 from bertscore_onnx.tables.batches import BatchAdapter, adapt
-from bertscore_onnx.tables.columns import (
-    SCORE_NAMES,
-    Errors,
-    RowReader,
-    Rows,
-    TextsOfRow,
-)
 from bertscore_onnx.tables.readers import Records
+from bertscore_onnx.tables.row_reader import RowReader, TextsOfRow, TextsOfRows
+from bertscore_onnx.tables.score_columns import SCORE_NAMES, Errors
 from bertscore_onnx.text.texts import are_in_context
 from bertscore_onnx_service.jobs.batches import (
     CountBatch,
@@ -560,7 +555,7 @@ def _read(parts: Sequence[Part], settings: Settings) -> Iterator[tuple[Part, int
 
 def _read_texts(
     parts: Sequence[Part], settings: Settings, errors: Errors
-) -> Iterator[tuple[Part, Records, Rows]]:
+) -> Iterator[tuple[Part, Records, TextsOfRows]]:
     """Yield the batches as `_read` does, each with the texts in its rows."""
     for job_part, first, batch in _read(parts, settings):
         table = job_part.table
@@ -602,7 +597,7 @@ def _score(
     owners: deque[Part] = deque()
     settings = manifest.settings
 
-    def read() -> Iterator[tuple[BatchAdapter, Rows]]:
+    def read() -> Iterator[tuple[BatchAdapter, TextsOfRows]]:
         for job_part, batch, rows in _read_texts(parts, settings, settings.errors):
             owners.append(job_part)
             yield adapt(kept_batch(batch, job_part.table)), rows

@@ -16,7 +16,8 @@ from bertscore_onnx.settings import (
     counts_first,
     of_tokenizer,
 )
-from bertscore_onnx.tables.columns import SCORE_NAMES, Errors, check_free, find_columns
+from bertscore_onnx.tables.columns import find_columns
+from bertscore_onnx.tables.score_columns import SCORE_NAMES, Errors, check_free
 from bertscore_onnx_service.jobs.batches import (
     CountBatch,
     ScoreBatch,

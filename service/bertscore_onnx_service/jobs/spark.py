@@ -18,15 +18,15 @@ from bertscore_onnx.settings import (
     counts_first,
     of_tokenizer,
 )
-from bertscore_onnx.tables.batches import SIGNATURE, ScoreColumns
-from bertscore_onnx.tables.columns import (
+from bertscore_onnx.tables.columns import TextColumn, find_columns
+from bertscore_onnx.tables.row_reader import text_columns
+from bertscore_onnx.tables.score_columns import (
     REASON,
     SCORE_NAMES,
-    Column,
+    SIGNATURE,
     Errors,
+    ScoreColumns,
     check_free,
-    find_columns,
-    text_columns,
 )
 from bertscore_onnx_service.jobs.batches import (
     CountBatch,
@@ -198,7 +198,7 @@ def _check_frame(df: object) -> None:
         )
 
 
-def _check_texts(df: "DataFrame", columns: Iterable[Column]) -> list[str]:
+def _check_texts(df: "DataFrame", columns: Iterable[TextColumn]) -> list[str]:
     """Return the names of columns; raise InputError if one is missing, or is not of texts."""
     from pyspark.sql.types import ArrayType, StringType
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.columns import Column
+from bertscore_onnx.tables.columns import TextColumn
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* because a side is empty:UserWarning")
 
@@ -61,7 +61,7 @@ def test_lists_in_files_are_read_as_pandas_and_score_write_them(
     assert scored(written) == expected
 
 
-REFERENCES = Column(("reference",), "", may_hold_lists=True)
+REFERENCES = TextColumn(("reference",), "", may_hold_lists=True)
 PIECES = [
     "the cat's",
     'a "red" house',

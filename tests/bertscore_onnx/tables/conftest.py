@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from bertscore_onnx.tables.columns import Column
+from bertscore_onnx.tables.columns import TextColumn
 from bertscore_onnx.tables.formats import Dialect, format_of
 from bertscore_onnx.tables.readers import open_table
 from bertscore_onnx.tables.sources import open_source
@@ -17,9 +17,9 @@ def read_rows():
     def read(path, candidate="candidate", *references, **dialect):
         alternatives = [(name,) for name in references] or [("reference", "references")]
         columns = [
-            Column((candidate,), "--columns candidate=NAME"),
+            TextColumn((candidate,), "--columns candidate=NAME"),
             *(
-                Column(names, "--columns reference=NAME", may_hold_lists=True)
+                TextColumn(names, "--columns reference=NAME", may_hold_lists=True)
                 for names in alternatives
             ),
         ]

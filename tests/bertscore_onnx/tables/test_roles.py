@@ -25,7 +25,7 @@ def test_numbered_columns_are_further_references_in_their_order(usual, case, end
     assert usual_columns("reference", [*names, usual], "t", "--columns") == [usual, *expected]
 
 
-@given(st.sampled_from(sorted(USUAL_NAMES)), st.randoms(), CASES)
+@given(st.sampled_from(["candidate", "reference"]), st.randoms(), CASES)
 def test_two_usual_names_of_a_role_are_refused(role, random, case):
     one, other = random.sample(USUAL_NAMES[role], 2)
     with pytest.raises(InputError, match="expected one of them"):

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bertscore_onnx.scores import Score
-from bertscore_onnx.tables.batches import ScoreColumns
-from bertscore_onnx.tables.columns import Column
+from bertscore_onnx.tables.columns import TextColumn
 from bertscore_onnx.tables.formats import FORMATS, Dialect
 from bertscore_onnx.tables.readers import open_table
+from bertscore_onnx.tables.score_columns import ScoreColumns
 from bertscore_onnx.tables.sources import Source
 from bertscore_onnx.tables.writers import RowsToWrite
 
@@ -31,7 +31,7 @@ def written(content, source, target, dialect):
     table = open_table(Source("table", io.BytesIO(content)), source, dialect, added=ADDED)
     rows = RowsToWrite(table, COLUMNS)
     writer = FORMATS[target].load_writer()(rows, target)
-    lines = [writer.line(row, SCORE) for _, row in table.rows([Column(("text",), "")])]
+    lines = [writer.line(row, SCORE) for _, row in table.rows([TextColumn(("text",), "")])]
     return "".join([writer.head, *lines]).encode()
 
 
@@ -98,7 +98,7 @@ def test_values_of_objects_are_text_in_a_csv(value):
     table = open_table(Source("table", io.BytesIO(content)), "jsonl")
     rows = RowsToWrite(table, COLUMNS, ["text", "value", "absent"])
     writer = FORMATS["csv"].load_writer()(rows, "csv")
-    [(_, row)] = table.rows([Column(("text",), "")])
+    [(_, row)] = table.rows([TextColumn(("text",), "")])
     [cells] = csv.reader([writer.line(row, SCORE)])
     assert cells[2] == ""
     assert cells[1] == (
