@@ -228,7 +228,7 @@ FULLER = {
     "bertscore_onnx/cli/inputs.py": 9.0,
     "bertscore_onnx/cli/options.py": 9.5,
     "bertscore_onnx/compat/bert_score/utils.py": 9.5,
-    "bertscore_onnx/scoring/pipeline.py": 8.3,
+    "bertscore_onnx/scoring/pipeline.py": 8.2,
     "bertscore_onnx/scoring/progress.py": 11.1,
     "bertscore_onnx/scoring/text_stats.py": 9.4,
     "bertscore_onnx/settings.py": 9.3,

@@ -226,7 +226,7 @@ def mapped_links(folder: Path, names: Iterable[str]) -> Iterator[Mapping[str, mm
 
 @contextmanager
 def unlinked(graph: Path, weights: Iterable[str]) -> Iterator[Path]:
-    """Yield the path of a graph whose weights are no links, which OpenVINO refuses to follow."""
+    """Yield the path of a graph whose weights are no links, for OpenVINO."""
     names = [graph.name, *weights]
     if not any((graph.parent / name).is_symlink() for name in weights):
         yield graph

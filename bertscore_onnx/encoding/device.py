@@ -1,7 +1,7 @@
-"""What a device needs: runs of few shapes, and vectors in its memory."""
+"""What devices need: runs of few shapes, and vectors in their memory."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -24,6 +24,10 @@ longer, and shorter texts fill such a run up."""
 ROW_STEP = 8
 """The rows of a full run are a multiple of this."""
 
+FEW_RUNS = 4
+"""The full runs per thread up to which runs on a CPU have few shapes. A new shape takes 12 ms,
+as long as 8 % of a full run of MiniLM, which padding to widths costs."""
+
 
 @dataclass(frozen=True, slots=True)
 class Buckets:
@@ -41,6 +45,9 @@ class Buckets:
     max_items: int | None = None
     """The most texts of a run."""
 
+    is_for_few: bool = False
+    """Whether only a few texts have such runs, some for each thread."""
+
     @classmethod
     def of(cls, provider: Provider, manifest: Manifest) -> "Buckets | None":
         """Return the buckets of a model on a provider.
@@ -52,7 +59,20 @@ class Buckets:
         widths = np.array(provider.widths, dtype=np.int64)
         if manifest.max_length is not None:
             widths = np.append(widths[widths < manifest.max_length], manifest.max_length)
-        return cls(widths, provider.max_tokens(manifest.hidden_size))
+        max_tokens = provider.max_tokens(manifest.hidden_size)
+        return cls(widths, max_tokens, is_for_few=provider.splits_little_work)
+
+    def for_texts(
+        self, lengths: NDArray[np.int64], max_items: int | None, concurrency: int
+    ) -> "Buckets | None":
+        """Return the buckets of texts of these lengths; None if they are too many."""
+        if self.is_for_few:
+            share = max(1, len(lengths) // concurrency)
+            if share * int(lengths.max(initial=1)) > FEW_RUNS * self.max_tokens:
+                return None
+            rows = max(rows for rows in (1, *FEW_ROWS) if rows <= share)
+            max_items = min(rows, max_items or rows)
+        return replace(self, max_items=max_items)
 
     def widen(self, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the widths for texts of these lengths.
@@ -67,7 +87,8 @@ class Buckets:
 
         `number` texts are left.
         """
-        max_tokens = self.max_tokens if width <= NARROW else self.max_tokens // 4
+        is_wide = width > NARROW and not self.is_for_few
+        max_tokens = self.max_tokens // 4 if is_wide else self.max_tokens
         full = max(1, min(max_tokens // width, self.max_items or max_tokens))
         if full > ROW_STEP:
             full -= full % ROW_STEP

@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from math import prod
 from threading import Event, Lock
@@ -349,7 +349,7 @@ class Encoder:
         self.max_tokens: int = provider.max_tokens(manifest.hidden_size)
         """Padded tokens in a run of the model."""
         self.buckets: Buckets | None = Buckets.of(provider, manifest)
-        """The shapes of runs; None if these may have any."""
+        """The shapes of runs, at least of a few texts; None if these may have any."""
 
     def plan(
         self, sequences: Sequence[NDArray[np.int64]], max_items: int | None = None
@@ -359,12 +359,13 @@ class Encoder:
         A sequence has at least one id. Batches are limited as in `plan_batches`.
         """
         lengths = np.array([len(ids) for ids in sequences], dtype=np.int64)  # (texts,)
-        buckets = self.buckets and replace(self.buckets, max_items=max_items)
+        concurrency = self.session.concurrency
+        buckets = self.buckets and self.buckets.for_texts(lengths, max_items, concurrency)
         batches = plan_runs(
             lengths,
             self.max_tokens,
             max_items,
-            concurrency=self.session.concurrency,
+            concurrency=concurrency,
             splits_little_work=self._provider.splits_little_work,
             padding=self._manifest.padding,
             buckets=buckets,
@@ -449,9 +450,9 @@ class Encoder:
     def warm_up(self) -> None:
         """Run each shape that later runs may have.
 
-        Nothing is run unless the provider prepares itself for every shape.
+        Nothing is run unless all runs have few shapes.
         """
-        if self.buckets is not None:
+        if self.buckets is not None and not self.buckets.is_for_few:
             deque(self.threads.map(self._run_shape, self.buckets.shapes()), maxlen=0)
 
     def _run_shape(self, shape: tuple[int, int]) -> None:

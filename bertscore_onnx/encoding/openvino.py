@@ -52,7 +52,7 @@ def _core() -> Any:
 
 
 def _keep_core() -> None:
-    """Never release the core in a forked child, where it would wait for threads of the parent."""
+    """Never release the core in a child: it would wait for its threads."""
     if _core.cache_info().currsize:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(_core()))
 
@@ -62,7 +62,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def has_bfloat16() -> bool:
-    """Return whether this processor has instructions for bfloat16, as OpenVINO sees it."""
+    """Return whether this processor has instructions for bfloat16."""
     return "BF16" in _core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
 
 
@@ -136,7 +136,7 @@ class OpenVinoGraph:
             place.fill(outputs[name])
 
     def release_memory(self) -> None:
-        """Return the memory that is kept of the largest runs, unless runs in progress need it."""
+        """Return the memory of the largest runs that no run needs now."""
         try:
             self._compiled.release_memory()
         except RuntimeError as error:

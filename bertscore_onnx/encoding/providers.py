@@ -72,7 +72,8 @@ class Provider:
 
     widths: tuple[int, ...] = ()
     """The tokens to which texts are padded, ascending, where every new shape of a run costs time
-    and memory; empty where none does, so that texts are padded to the longest of their run."""
+    and memory, of few texts on a CPU; empty where none does, so that texts are padded to the
+    longest of their run."""
 
     chunk_scale: int = 1
     """How many times as large as on a CPU chunks are, so that sorting by length can work among many
@@ -194,6 +195,7 @@ OPENVINO = Provider(
     engine="openvino",
     batch_values=500_000,
     batch_tokens=2048,
+    widths=_WIDTHS,
     survives_fork=False,
 )
 PROVIDERS = (CUDA, OPENVINO, CPU)
@@ -254,7 +256,7 @@ def is_installed(provider: Provider) -> bool:
 
 
 def engine_version(provider: Provider) -> str:
-    """Return the name and the version of a provider's engine, such as `onnxruntime-1.32.0`."""
+    """Return the engine and its version, such as `onnxruntime-1.32.0`."""
     if provider.engine != "onnxruntime":
         return f"{provider.engine}-{importlib.metadata.version(provider.engine)}"
     return f"onnxruntime-{load_onnxruntime().__version__}"
@@ -313,7 +315,7 @@ _lost: set[str] = set()
 
 
 def lost_by_fork(provider: Provider) -> str:
-    """Return why a forked child cannot use a provider; if it can, an empty string."""
+    """Return why a forked child cannot use a provider, or nothing."""
     if provider.survives_fork:
         return ""
     if provider.name in _lost:
@@ -337,7 +339,7 @@ FATAL = 4
 
 
 def open_session(graph: str | bytes, options: Any, provider: Provider) -> tuple[Any, str]:
-    """Open a session of ONNX Runtime on a provider, and never on another in its place.
+    """Open a session on a provider, and never on another in its place.
 
     `graph` is an ONNX graph or the path of one. Returns the session and an empty string, or None
     and the reason.

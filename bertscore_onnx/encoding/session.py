@@ -205,7 +205,7 @@ _in_use: "WeakSet[OnnxSession]" = WeakSet()
 
 
 def _prepare_child() -> None:
-    """Start again in a forked child, which has none of the threads that hold locks or graphs."""
+    """Start again in a forked child, which has none of the threads."""
     global _opening
     _opening = threading.Lock()
     for session in _in_use:
@@ -234,7 +234,7 @@ class OrtGraph:
             self.outputs[node.name] = node.shape
 
     def run(self, feed: Mapping[str, NDArray[Any]], places: Mapping[str, Place]) -> None:
-        """Run the graph, which writes the outputs of these names directly to their places."""
+        """Run the graph, which writes outputs directly to their places."""
         ort_value = load_onnxruntime().OrtValue
         binding = self.session.io_binding()
         for name, value in feed.items():

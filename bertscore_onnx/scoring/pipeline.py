@@ -254,6 +254,8 @@ class Pipeline(Closeable):
         not tokenised again.
         """
         call = Call(max_items)
+        if self._chunk_scale > 1:
+            max_seconds = None  # small chunks would slow it down, and it has scores soon
         limit = ChunkLimit(max_seconds)
         failures: list[Exception] = []
         chunks = _until_failure(self.chunks(slices, call, limit, known), failures)

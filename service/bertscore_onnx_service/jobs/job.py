@@ -79,8 +79,7 @@ CHUNK_ROWS = 128
 
 CHUNK_SECONDS = (2.0, 8.0)
 """The least and the most seconds that rows are scored at a time: fewer rows of a slow model cost
-padding. A GPU would be slowed down, and has scores soon.
-"""
+padding."""
 
 ROW_GROUP_BYTES = 64_000_000
 """About how large a row group becomes in memory before it is written; most parts are smaller and
@@ -604,10 +603,8 @@ def _score(
 
     writer = None
     try:
-        max_seconds: float | None = None
-        if manifest.provider != "CUDAExecutionProvider":
-            seconds = CHUNK_ROWS * PART_SECONDS / (settings.part_rows or 1)
-            max_seconds = sorted((*CHUNK_SECONDS, seconds))[1]  # within these times
+        seconds = CHUNK_ROWS * PART_SECONDS / (settings.part_rows or 1)
+        max_seconds = sorted((*CHUNK_SECONDS, seconds))[1]  # within these times
         for scored in score_batch.stream_rows(read(), max_seconds):
             job_part = owners.popleft()
             writer = writer or PartWriter(folder, manifest, job_part)

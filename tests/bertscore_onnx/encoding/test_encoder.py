@@ -22,7 +22,7 @@ from bertscore_onnx.encoding.encoder import (
     plan_batches,
     plan_runs,
 )
-from bertscore_onnx.encoding.providers import CUDA
+from bertscore_onnx.encoding.providers import CUDA, OPENVINO
 from bertscore_onnx.encoding.session import uninitialized
 from bertscore_onnx.errors import ClosedError, GraphError, TokenizerError
 from bertscore_onnx.scoring.pipeline import CHUNK_BYTES
@@ -175,6 +175,29 @@ def test_on_a_gpu_real_lengths_need_few_shapes_and_little_padding(
     assert len(shapes) <= most_shapes
     assert max(texts * width for texts, width in shapes) <= most
     assert shapes <= {*buckets.shapes()}
+
+
+@given(
+    st.lists(st.integers(1, 120), min_size=1, max_size=40), st.integers(1, 8), st.integers(1, 20)
+)
+def test_a_few_texts_on_a_cpu_have_few_shapes_and_a_run_for_each_thread(
+    bundle, lengths, concurrency, max_items
+):
+    manifest = msgspec.structs.replace(bundle.manifest, hidden_size=384, max_length=512)
+    of_provider = Buckets.of(OPENVINO, manifest)
+    lengths = np.array(lengths)
+    buckets = of_provider.for_texts(lengths, max_items, concurrency)
+    if buckets is None:
+        assert lengths.max() * len(lengths) > of_provider.max_tokens * concurrency
+        return
+    runs = list(buckets.plan(lengths))
+    assert np.array_equal(np.sort(np.concatenate(runs)), np.arange(len(lengths)))
+    assert len(runs) >= min(concurrency, len(lengths))
+    assert max(map(len, runs)) <= max_items
+    sequences = [np.ones(length, dtype=np.int64) for length in lengths]
+    for texts, width in PaddedTexts(sequences, runs, manifest, buckets).shapes:
+        assert texts in {1, 2, 8, 32, buckets.max_items}
+        assert width in of_provider.widths
 
 
 def test_runs_are_bounded_however_small_the_model_is(encoder, runs):
