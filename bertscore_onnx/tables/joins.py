@@ -75,7 +75,9 @@ def column_keys(values: Sequence[object]) -> NDArray[np.int64]:
     written. Keys are those of this process alone.
     """
     types = set(map(type, values))
-    key_of = hash if types <= {int, float} else _key_of_value
+    key_of: Callable[[object], int] = _key_of_text if types == {str} else _key_of_value
+    if types <= {int, float}:
+        key_of = hash
     array = np.fromiter(map(key_of, values), np.int64, len(values))
     if float in types:
         is_nan = np.fromiter((value != value for value in values), np.bool_, len(values))
@@ -88,10 +90,11 @@ def _key_of_value(value: object) -> int:
         value = value.item()
     if isinstance(value, int | float) and not isinstance(value, bool):
         return hash(value)
-    return _key_of_text(plain_text(value))
+    return _key_of_text(value)
 
 
-def _key_of_text(text: str) -> int:
+def _key_of_text(value: object) -> int:
+    text = plain_text(value)
     if text in _BLANK_TEXTS:
         return BLANK
     if text[0] == "[":
@@ -126,15 +129,14 @@ class ColumnKeys:
 
 def only_count(values: Sequence[object]) -> bool:
     """Return whether values are a prefix, and numbers that span 1.25 times their number at most."""
-    texts = list(map(id_text, values))
-    prefix = texts[0].rstrip("0123456789") if texts else ""
+    prefix = id_text(next(iter(values), "")).rstrip("0123456789")
     numbers = set()
-    for text in texts:
-        digits = text.removeprefix(prefix)
+    for value in values:
+        digits = id_text(value).removeprefix(prefix)
         if not digits.isdecimal():
             return False
         numbers.add(int(digits))
-    if len(numbers) < max(2, len(texts)):
+    if len(numbers) < max(2, len(values)):
         return False
     return 4 * (max(numbers) - min(numbers) + 1) <= 5 * len(numbers)
 
@@ -189,20 +191,17 @@ def evidence_of(first: JoinedTable, second: JoinedTable) -> Evidence:
     - A column *has the values of* another if more than half of the rows have values that both hold
       equally often, and these are five or more. They have to stand in the same rows, or the columns
       contradict the join.
-    - Columns that agree in all rows *show* the order if together they have more than n/2 different
-      values. Otherwise rare words may contradict the join or show the order, or a column that
-      agrees with another in rows with more than n/2 different values shows it.
+    - Rare words may contradict the join, or *show* the order of the rows. So does a column that
+      agrees with another in rows with more than n/2 different values.
     - Constants tell nothing, nor do columns that count the rows of their file. Columns that agree
       in all rows are *settled*: they are not compared with further columns.
     """
     columns = _telling(first)
     other_columns = _telling(second)
-    equal = []
     settled = set()
     other_settled = set()
     for (name, column), (other, other_column) in product(columns.items(), other_columns.items()):
         if _are_equal(column, other_column):
-            equal.append((name, other))
             settled.add(name)
             other_settled.add(other)
     for (name, column), (other, other_column) in product(columns.items(), other_columns.items()):
@@ -214,18 +213,16 @@ def evidence_of(first: JoinedTable, second: JoinedTable) -> Evidence:
         if rows is not None:
             return Evidence(moved=Moved(*rows, name, other))
 
-    shown_by = _shown_together(columns, other_columns, equal)
-    if not shown_by:
-        words = _evidence_of_words(first, second)
-        if words.moved is not None:
-            return words
-        shown_by = _shown_in_most_rows(columns, other_columns) or words.shown_by
+    words = _evidence_of_words(first, second)
+    if words.moved is not None:
+        return words
+    shown_by = _shown_by(columns, other_columns) or words.shown_by
     if shown_by:
         return Evidence(shown_by=shown_by)
     open_columns = _able_to_show(first, columns, settled)
     other_open = _able_to_show(second, other_columns, other_settled)
     if open_columns and other_open:
-        return Evidence(unsettled=_namesakes(open_columns, other_open))
+        return Evidence(unsettled=(open_columns[0], other_open[0]))
     return Evidence()
 
 
@@ -271,28 +268,7 @@ def _moved_rows(first: ColumnKeys, second: ColumnKeys) -> tuple[int, int] | None
     return row, int(np.argmax(differs & (second.keys == first.keys[row])))
 
 
-def _shown_together(
-    columns: Mapping[str, ColumnKeys],
-    other_columns: Mapping[str, ColumnKeys],
-    equal: Sequence[tuple[str, str]],
-) -> str:
-    """Return what shows the order of the rows: the first of columns that agree in all rows."""
-    names = []
-    for name, other in equal:
-        if not columns[name].counts_rows and not other_columns[other].counts_rows:
-            names.append(name)
-    if not names:
-        return ""
-    together = np.zeros(len(columns[names[0]].keys), np.int64)
-    for name in names:
-        # A hash of several values, modulo 2^64.
-        together = 31 * together + columns[name].keys
-    if not _are_most(len(np.unique(together)), len(together)):
-        return ""
-    return f"{names[0]!r} agrees"
-
-
-def _shown_in_most_rows(
+def _shown_by(
     columns: Mapping[str, ColumnKeys],
     other_columns: Mapping[str, ColumnKeys],
 ) -> str:
@@ -326,19 +302,11 @@ def _able_to_show(
     ]
 
 
-def _namesakes(names: Sequence[str], other_names: Sequence[str]) -> tuple[str, str]:
-    """Return a column of each table, of the same name if both have one."""
-    for name in names:
-        if name in other_names:
-            return name, name
-    return names[0], other_names[0]
-
-
 # Words.
 
 
 _WORD = re.compile(r"\w{3,}")
-_MOST_ROWS = 2000
+_MOST_ROWS = 1000
 _ROWS_TOGETHER = 100
 
 
@@ -628,10 +596,7 @@ class JoinCheck:
             joined = np.stack([rows, other_rows], axis=1)
             raise self._contradiction(evidence.moved, first, second, joined)
         if evidence.unsettled is not None and _has_to_be_shown(first, second):
-            name, other = evidence.unsettled
-            keys = self._keys(first.table, name)[rows]
-            differs = keys != self._keys(second.table, other)[other_rows]
-            raise _unshown(evidence.unsettled, first, second, int(rows[np.argmax(differs)]))
+            raise _unshown(evidence.unsettled, first, second)
         if are_ids:
             ids = "+".join(first.rows.id_columns) or "the column without a name"
             return f"by {ids}: {evidence.shown_by or 'nothing else shows it'}"
@@ -648,30 +613,29 @@ class JoinCheck:
         in_order = np.sort(np.asarray(part.rows.at, dtype=np.intp))
         columns = {}
         outputs = set(part.outputs)
-        texts = []
         for name in part.columns:
             # Beside ids a counter says nothing: it may have counted the rows of its own file.
-            if are_ids and (name in part.rows.id_columns or self._counts(table, name)):
+            if are_ids and (name in part.rows.id_columns or self._counts(part, name)):
                 continue
             keys = self._keys(table, name)
             columns[name] = ColumnKeys(keys[rows], counts_rows=_counts_rows(keys[in_order]))
             if {plain_name(name), plain_name(name).removesuffix("s")} & OUTPUTS:
                 outputs.add(name)
-            if name not in part.rows.id_columns and not self._counts(table, name):
-                texts.append(name)
 
-        def words(row: int) -> list[str]:
-            return self._words(table, tuple(texts), int(rows[row]))
+        def words(row: int) -> Collection[str]:
+            return self._words(table, tuple(columns), int(rows[row]))
 
         return JoinedTable(columns, words, frozenset(outputs))
 
-    def _words_of_row(self, table: WholeTable, names: Sequence[str], row: int) -> list[str]:
-        words: dict[str, None] = {}
-        for name in names:
-            value = self._values(table, name)[row]
-            if not isinstance(value, int | float):
-                words |= dict.fromkeys(_WORD.findall(plain_text(value)))
-        return list(words)
+    def _words_of_row(self, table: WholeTable, names: Sequence[str], row: int) -> Collection[str]:
+        cells = [plain_text(self._values(table, name)[row]) for name in names]
+        texts = [text for text in cells if not text.isdecimal()]
+        return dict.fromkeys(_WORD.findall(" ".join(texts)))
+
+    def _may_be_ids(self, part: TablePart, name: str) -> bool:
+        keys = self._keys(part.table, name)[np.asarray(part.rows.at)]
+        is_unique = len(np.unique(keys[keys != BLANK])) == len(keys)
+        return is_unique and not self._counts(part, name)
 
     def _contradiction(
         self, moved: Moved, first: TablePart, second: TablePart, joined: NDArray[np.intp]
@@ -679,18 +643,12 @@ class JoinCheck:
         """Return the error for a value, or words, in rows that were not joined, (segments, 2)."""
         are_ids = _are_by_id(first, second)
         evidence = "its words are"
-        may_be_ids = bool(moved.column)
-        columns = {first: moved.column, second: moved.other_column}
+        named: list[str | Argument] = []
         if moved.column:
             evidence = f"its {moved.column!r} is the {moved.other_column!r}"
-        for part, name in columns.items():
-            if name:
-                keys = self._keys(part.table, name)[np.asarray(part.rows.at)]
-                is_unique = len(np.unique(keys)) == len(keys) and BLANK not in keys
-                may_be_ids &= is_unique and not self._counts(part.table, name)
-        named = []
-        if may_be_ids:
-            named = ["if that column has the ids, ", _named_ids(columns.values()), ", "]
+            columns = (moved.column, moved.other_column)
+            if all(map(self._may_be_ids, (first, second), columns)):
+                named = ["if that column has the ids, ", _named_ids(columns), ", "]
         return InputError(
             f"By {'id' if are_ids else 'position'}, {first.place(joined[moved.row, 0])} meets "
             f"{second.place(joined[moved.row, 1])}, but {evidence} of "
@@ -700,9 +658,10 @@ class JoinCheck:
         )
 
 
-def _is_counter(table: WholeTable, name: str) -> bool:
+def _is_counter(part: TablePart, name: str) -> bool:
     """Return whether a column only counts, in single words; `question 7` is a text."""
-    values = table.values(name)
+    all_values = part.table.values(name)
+    values = [all_values[row] for row in part.rows.at]
     return only_count(values) and " " not in str(values[0])
 
 
@@ -717,23 +676,15 @@ def _has_to_be_shown(first: TablePart, second: TablePart) -> bool:
     return only_count(first.rows.ids or ()) and only_count(second.rows.ids or ())
 
 
-def _unshown(
-    names: tuple[str, str],
-    first: TablePart,
-    second: TablePart,
-    row: int,
-) -> InputError:
+def _unshown(names: tuple[str, str], first: TablePart, second: TablePart) -> InputError:
     """Return the error for rows that nothing shows to belong together."""
-    name, other = names
-    difference = f"{name!r} differs, first in {first.place(row)}"
-    if name != other:
-        difference = f"{name!r} and {other!r} have nothing in common"
-    order = "are in the same order"
+    how = "are in the same order"
     if _are_by_id(first, second):
-        order = "belong together by their ids, which only count"
+        how = "belong together by their ids, which only count"
+    columns = " and ".join(map(repr, dict.fromkeys(names)))
     return InputError(
-        f"Nothing shows that the rows of {first.title} and {second.title} {order}: {difference}. "
-        "Name a column of ids, ",
+        f"Nothing shows that the rows of {first.title} and {second.title} {how}; look at "
+        f"{columns}. Name a column of ids, ",
         NAMED_IDS,
         ", or, ",
         *_trusted(first, second),

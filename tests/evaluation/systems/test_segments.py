@@ -297,7 +297,7 @@ def test_columns_of_one_value_and_numbers_of_rows_show_no_order():
     first, second = two_tables(chance, {"number": range(1, 41)}, ["model", "run_id"])
     assert compare(scores={"A": first, "B": second}).metrics[0].systems[1].won == 40
     first, second = two_tables(chance, {"number": range(1, 41)}, ["model", "latency"])
-    with pytest.raises(InputError, match=r"'latency' differs, first in scores\['A'\], row 0"):
+    with pytest.raises(InputError, match="look at 'latency'"):
         compare(scores={"A": first, "B": second})
     label = [f"row {row}" for row in range(40)]
     questions = second.assign(label=label, question=[f"q {row}" for row in range(40)])
