@@ -184,10 +184,7 @@ TextPair = tuple[str, list[str]]
 
 
 class KeptRows:
-    """The rows of the file of candidates, kept until they are scored.
-
-    Some thousand are read ahead.
-    """
+    """The rows of the file of candidates, kept until they are scored: some thousand."""
 
     def __init__(self, *, keeps: bool = True, as_texts: bool = False, num_before: int = 0) -> None:
         """Keep rows as they are read to be scored.
@@ -248,10 +245,7 @@ class KeptRows:
 
 
 class TextPairs:
-    """The pairs of seekable files.
-
-    They are sized, and read from the start each time, one iteration at a time.
-    """
+    """The pairs of seekable files, which are counted, and read from the start each time."""
 
     def __init__(self, files: Sequence["OpenFile"], number: int, kept: KeptRows) -> None:
         """Read files of `number` rows each."""
@@ -447,10 +441,7 @@ def _rows_together(
 
 
 def _has_more_rows(longer: OpenFile, shorter: OpenFile, number: int) -> InputError:
-    """Return the error for a file that has more rows than another.
-
-    The shorter has this number.
-    """
+    """Return the error for a file that has more rows than another, which has this number."""
     total = "more"
     if longer.source.is_seekable:
         total = longer.file.counted(sum(1 for _ in longer.rows()))

@@ -67,10 +67,7 @@ _NUMBER: dict[str, Any] = {"metavar": "N", "min": 1}
 
 
 def parse_matching(spec: str) -> "Matching":
-    """Return the matching that a spec describes.
-
-    It has the words or sentences of the files that the spec names.
-    """
+    """Return the matching of a spec, with the words or sentences of files that it names."""
     from bertscore_onnx.matching.variants import Matching
 
     def read_lines(file: str) -> list[str]:
@@ -178,10 +175,7 @@ TOKENIZER_SETTINGS = (
 
 
 def check_model(model_type: object, lang: str | None) -> None:
-    """Raise typer.BadParameter unless a model is chosen.
-
-    It is chosen by its name, by a language, or by the environment.
-    """
+    """Raise typer.BadParameter unless a name, a language or the environment chooses a model."""
     if not (model_type or lang or default_model()):
         raise typer.BadParameter(
             "name a model, or a language to use its default model, for example --lang en; or set "
@@ -233,10 +227,7 @@ def matching_of(settings: "ScorerSettings") -> "Matching":
 
 
 def check_contexts(settings: "ScorerSettings", remedy: str) -> None:
-    """Raise typer.BadParameter if the matching needs contexts.
-
-    It is called where there are none.
-    """
+    """Raise typer.BadParameter if the matching needs contexts, where there are none."""
     if matching_of(settings).context == "weightless":
         raise typer.BadParameter(
             f"doc-bert-score without contexts is bertscore; {remedy}.", param_hint="--matching"

@@ -18,10 +18,7 @@ _log = logging.getLogger(__name__)
 def check_destination(
     file: str | None, inputs: Iterable[str | None], option: str = "--output"
 ) -> None:
-    """Check before any work is done that a file can be written.
-
-    It must not be an input or in the folder of a bundle.
-    """
+    """Check before any work that a file can be written, and is no input and in no bundle."""
     if file is None:
         return
     from bertscore_onnx.files import write_errors
@@ -133,8 +130,5 @@ def opened_lines(name: str | None) -> Iterator[Callable[[str], object]]:
 
 
 def full(name: str, error: OSError, rest: str) -> InputError:
-    """Return the InputError for a file that could not be written to its end.
-
-    It has the state of the rest.
-    """
+    """Return the InputError for a file that could not be written to its end, and its state."""
     return InputError(f"Cannot write {name!r} to its end ({error.strerror}). {rest}")

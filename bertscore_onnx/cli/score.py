@@ -456,10 +456,7 @@ class Means:
         return layers[0] | counts | (gate.to_dict() if gate is not None else {})
 
     def gate(self) -> "Gate | None":
-        """Return the bound of the mean F1 with the interval of the mean.
-
-        None without a bound.
-        """
+        """Return the bound of the mean F1 with the interval of the mean; None without a bound."""
         if self.min_f1 is None:
             return None
         f1 = self.by_layer()[0][2]
@@ -542,10 +539,7 @@ Groups = Mapping[str, Means]
 
 
 def _means_of_groups(groups: Groups, title: str) -> list[dict[str, Any]]:
-    """Return the means of each group, in the natural order of their names.
-
-    The names are called by a title.
-    """
+    """Return the means of each group in the natural order of their names, called by a title."""
     from bertscore_onnx.tables.table import natural_key
 
     return [{title: name, **groups[name].to_dict()} for name in sorted(groups, key=natural_key)]

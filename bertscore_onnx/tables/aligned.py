@@ -145,9 +145,8 @@ def text_width(text: str) -> int:
 
 
 def _characters(text: str) -> Iterator[str]:
-    """Yield each character with all that is drawn on it.
-
-    These are accents, selectors and joined emoji. An empty text has one empty character.
+    """Yield each character with the accents, selectors and joined emoji that are drawn on it; an
+    empty character for an empty text.
     """
     whole = ""
     for character in text:
@@ -269,9 +268,8 @@ def _wrapped(line: str, width: int, *, is_cell: bool) -> list[str]:
 
 
 def _pieces(word: str, width: int | None) -> Iterator[str]:
-    """Yield the pieces of a word between which a line may end.
-
-    It may end beside wide characters, and after `width` columns.
+    """Yield the pieces of a word between which a line may end: beside wide characters, and after
+    `width` columns.
     """
     if word.isascii() and (width is None or len(word) <= width):
         yield word

@@ -95,10 +95,7 @@ class KnownTypes(ColumnTypes):
 
 
 def _common_type(kind: "pyarrow.DataType", other: "pyarrow.DataType") -> "pyarrow.DataType":
-    """Return a type that holds the values of both.
-
-    Raise an error of Arrow if there is none.
-    """
+    """Return a type that holds the values of both; raise an error of Arrow if there is none."""
     import pyarrow
 
     # Arrow finds common types of the fields of schemas alone.
@@ -107,10 +104,7 @@ def _common_type(kind: "pyarrow.DataType", other: "pyarrow.DataType") -> "pyarro
 
 
 def _conflict(before: "pyarrow.DataType", values: Sequence[object]) -> str:
-    """Return why values have no type in common.
-
-    `before` is the type of the values before them.
-    """
+    """Return why values have no type in common with those before, of the type `before`."""
     import pyarrow
 
     kinds = []
@@ -133,10 +127,7 @@ def _conflict(before: "pyarrow.DataType", values: Sequence[object]) -> str:
 
 
 def _unwritable(kind: Any) -> str:
-    """Return why Parquet cannot hold a type; empty if it can.
-
-    The reason is objects without keys.
-    """
+    """Return why Parquet cannot hold a type, which is objects without keys; empty if it can."""
     if str(kind) == "struct<>":
         return "there are objects without keys"
     for position in range(kind.num_fields):

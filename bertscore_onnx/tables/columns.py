@@ -19,10 +19,7 @@ from bertscore_onnx.tables.roles import USUAL_NAMES, several_usual_names, usual_
 
 
 class UnreadableRow(dict[str, object]):
-    """A row of a file that cannot be read.
-
-    It has no values, and the reason stands in the place of its texts.
-    """
+    """A row of a file that cannot be read, with the reason in place of its values."""
 
     def __init__(self, reason: str) -> None:
         """Give the reason, without the place of the row."""
@@ -220,10 +217,8 @@ _PRINTED_LIST = re.compile(
 
 
 def _is_printed_list(text: str) -> bool:
-    """Return whether a text is a printed list.
-
-    A printed list is square brackets around nothing but quoted texts and nulls, or ends with
-    pandas' line of a `dtype`.
+    """Return whether a text is square brackets around nothing but quoted texts and nulls, or ends
+    with pandas' line of a `dtype`.
     """
     # Such beginnings are rare, and faster to find than the expression is to match.
     may_be_list = text.lstrip()[:1] == "[" or "dtype" in text
@@ -255,10 +250,7 @@ column of texts.
 
 
 def is_null(value: object, kind: Literal["text", "name", "number"] = "text") -> bool:
-    """Return whether a value is null in a column of this kind.
-
-    None and NaN are, and the texts in `_NULLS`.
-    """
+    """Return whether a value is null in a column of this kind: None, NaN or a text in `_NULLS`."""
     if isinstance(value, str):
         return kind != "text" and value.strip().lower() in _NULLS[kind]
     return value is None or (isinstance(value, float) and isnan(value))

@@ -138,9 +138,8 @@ class DelimitedReader(TableReader):
         return "".join(parts) + last.rstrip("\r\n")
 
     def _rows(self) -> "Iterator[tuple[int, _Fields]]":
-        """Yield the rows below the header.
-
-        These are the number of the line where each begins, and its fields or its fault.
+        """Yield the number of the line where each row below the header begins, and its fields or
+        its fault.
         """
         num_fields = len(self.names)
         first = [] if self.has_header else [(1, self._first)]
@@ -152,10 +151,7 @@ class DelimitedReader(TableReader):
                 yield number, fields
 
     def _checked(self, number: int, fields: "_Fields", num_fields: int | None) -> list[str]:
-        """Return the fields of a row.
-
-        Raise InputError for a fault, or unless they are as many as given.
-        """
+        """Return the fields of a row; raise InputError for a fault, or another number of fields."""
         if isinstance(fields, InputError):
             raise fields
         fields = fields or [""]
@@ -177,11 +173,8 @@ class DelimitedReader(TableReader):
         return fields
 
     def _read(self, lines: Iterator[str]) -> "Iterator[tuple[int, _Fields]]":
-        """Yield the rows, the header too.
-
-        These are the number of the line where each begins, and its fields or its fault; a blank
-        line has no fields. The row after a fault begins with the next line. A quote that is not
-        closed has no next line.
+        """Yield the number of the line where each row begins, the header too, and its fields, none
+        in a blank line, or its fault, after which a row begins with the next line.
         """
         number = 1
         rows = self._parsed(self._bounded(lines))
@@ -213,10 +206,7 @@ class DelimitedReader(TableReader):
         )
 
     def _bounded(self, lines: Iterator[str]) -> Iterator[str]:
-        """Yield the lines.
-
-        The lines of one row may have `MAX_LINE_BYTES` characters together.
-        """
+        """Yield the lines; raise InputError if those of a row have more than `MAX_LINE_BYTES`."""
         for line in lines:
             self._num_lines += 1
             self._num_characters += len(line)
@@ -234,9 +224,8 @@ class DelimitedReader(TableReader):
 
 
 def _delimiter_of(header: str) -> str:
-    """Return the delimiter that the first line of a CSV shows.
-
-    It is a comma, unless that leaves the line in one piece.
+    """Return the delimiter that the first line of a CSV shows: a comma if there are any, or else a
+    semicolon or a tab.
     """
 
     def count(delimiter: str) -> int:
@@ -314,10 +303,7 @@ def delimited(cells: Sequence[object], delimiter: str) -> str:
 
 
 def _cell(value: object) -> str:
-    """Return a value of JSON or Parquet as text.
-
-    Null is empty, and lists and objects are JSON.
-    """
+    """Return a value of JSON or Parquet as text: null is empty, lists and objects are JSON."""
     if isinstance(value, str):
         return value
     encoded = msgspec.json.encode(value, enc_hook=str).decode()

@@ -34,10 +34,7 @@ class Dialect:
     """None for the format that the name of each file shows."""
 
     def __post_init__(self) -> None:
-        """Raise InputError if the delimiter cannot be one.
-
-        It is one character, but none that ends or quotes fields.
-        """
+        """Raise InputError unless the delimiter is a character that ends and quotes no field."""
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
             raise InputError(
                 f"The delimiter is {self.delimiter!r}; expected one character, such as ';', or a "

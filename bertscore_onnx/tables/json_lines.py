@@ -85,10 +85,7 @@ def _decoded(line: str, place: str) -> Record:
 
 
 def _fault_of_value(line: str) -> str:
-    """Return a sentence on a value that only Python's json reads.
-
-    Empty if there is none.
-    """
+    """Return a sentence on a value that only Python's json reads; empty if there is none."""
     faults = []
 
     def read_number(text: str) -> None:

@@ -186,10 +186,7 @@ def check_uses(
 
 
 def check_forms(named: Mapping[str, Sequence[str]], command: str, forms: Sequence[str]) -> None:
-    """Raise InputError for a named role that a command does not use.
-
-    It counts what the command uses in inputs of these forms.
-    """
+    """Raise InputError for a named role that a command does not use in inputs of these forms."""
     used = chain.from_iterable(ROLES_OF_FORMS[command][form] for form in forms)
     check_uses(named, forms, list(used))
 
@@ -201,9 +198,7 @@ def id_columns(
     others: Collection[str] = (),
     title: str = "",
 ) -> tuple[str, ...]:
-    """Return the columns that make up the ids of a table.
-
-    None if it has none, or rows go by position.
+    """Return the columns that make up the ids of a table; none if rows go by position.
 
     Args:
         names: the columns of the table.

@@ -85,10 +85,7 @@ def open_source(
 
 
 def _copy_pipe(file: BufferedIOBase, spool: BinaryIO, title: str) -> None:
-    """Copy a pipe to a temporary file.
-
-    Raise InputError if it has more bytes than `MAX_SPOOLED_BYTES`.
-    """
+    """Copy a pipe to a temporary file; raise InputError at more than `MAX_SPOOLED_BYTES`."""
     while data := file.read1(_COPIED_AT_ONCE):
         if spool.tell() + len(data) > MAX_SPOOLED_BYTES:
             shown = "Standard input" if title == STANDARD_INPUT else title
@@ -143,11 +140,8 @@ HEAD_BYTES = 4096
 
 
 def _look_ahead(file: BufferedIOBase) -> tuple[bytes, BufferedIOBase]:
-    """Return the first bytes, up to the first line end, and the whole file.
-
-    `BufferedReader.peek` does not do: it returns the first byte alone if a pipe delivers that
-    first.
-    """
+    """Return the first bytes, up to the first line end, and the whole file."""
+    # `BufferedReader.peek` returns the first byte alone if a pipe delivers that first.
     head = b""
     while len(head) < HEAD_BYTES and b"\n" not in head:  # a line must not wait for the next one
         data = file.read1(HEAD_BYTES - len(head))
@@ -193,10 +187,7 @@ class _Decompressed(gzip.GzipFile):
 
 
 def _refuse_other_formats(head: bytes, title: str) -> None:
-    """Raise InputError for a file that is no text, or in UTF-16.
-
-    The message has the way to convert it. ASCII in UTF-16 looks like UTF-8 with zeros.
-    """
+    """Raise InputError, with the way to convert it, for a file that is no text, or in UTF-16."""
     for start, (kind, remedy) in _NO_TEXTS.items():
         if head.startswith(start):
             raise InputError(
@@ -352,10 +343,7 @@ def utf8_fault(text: str) -> str:
 
 
 def _raw_lines(source: Source) -> Iterator[bytes]:
-    """Yield the lines with their ends.
-
-    Of a line that is too long, the beginning is yielded.
-    """
+    """Yield the lines with their ends; of a line that is too long, the beginning."""
     reader = io.TextIOWrapper(cast(BinaryIO, source.decompressed()), encoding=_BYTES, newline="")
     try:
         while line := reader.readline(MAX_LINE_BYTES + len("\r\n")):

@@ -48,10 +48,10 @@ class WholeTable:
 
     @classmethod
     def of_frame(cls, frame: Any, title: str) -> "WholeTable":
-        """Return the rows of a data frame, or of a mapping of columns.
+        """Return the rows of a data frame, or of a mapping of columns, in any form of `adapt`.
 
-        It may have any form that `adapt` knows. InputError is raised if the columns have different
-        numbers of values; InputTypeError for anything else.
+        InputError is raised if the columns have different numbers of values; InputTypeError for
+        anything else.
         """
         # pandas may hold the ids in the index.
         levels = getattr(getattr(frame, "index", None), "names", ())
@@ -263,10 +263,7 @@ def is_frame(value: object) -> bool:
 
 
 def row_labels(values: object) -> list[Hashable] | None:
-    """Return the index of the rows of a series or a data frame of pandas.
-
-    None for anything else.
-    """
+    """Return the index of the rows of a series or data frame of pandas; None for anything else."""
     index: Any = getattr(values, "index", None)
     return index.tolist() if hasattr(index, "tolist") else None
 
@@ -275,10 +272,7 @@ _TRUTH = {"true": 1.0, "false": 0.0}
 
 
 def _as_number(value: object) -> float | None:
-    """Return a finite number, 1 for true and 0 for false.
-
-    None for anything else.
-    """
+    """Return a finite number, 1 for true and 0 for false; None for anything else."""
     if isinstance(value, np.generic):
         value = value.item()
     if not isinstance(value, int | float | str):

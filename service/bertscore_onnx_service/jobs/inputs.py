@@ -90,10 +90,7 @@ def _files_in(folder: str) -> list[str]:
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The settings of a job.
-
-    They determine its output, beside the inputs and the signature of the scores.
-    """
+    """The settings of a job that determine its output, beside inputs and signature."""
 
     candidate: str | None
     """The column of candidates; None for the one with a usual name."""

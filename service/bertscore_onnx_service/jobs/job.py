@@ -644,13 +644,8 @@ _BLOCK = 1 << 20
 
 
 def _totals_of(folder: Path, manifest: Manifest, job_part: Part) -> _Totals | None:
-    """Return the totals of a part whose file is as this job wrote it.
-
-    None if it is missing or anything else.
-
-    Checksums of Parquet's pages would leave out the footer: the schema, the statistics, the places
-    of the pages.
-    """
+    """Return the totals of a part whose file is as this job wrote it, or else None."""
+    # Checksums of Parquet's pages would leave out the footer: schema, statistics, places of pages.
     import pyarrow
     from pyarrow import parquet
 

@@ -283,10 +283,7 @@ def _uses_contexts(df: "DataFrame", score_batch: Callable[[], ScoreBatch]) -> bo
 
 
 def _on_executor(bundle: str | PathLike[str] | None) -> str | None:
-    """Return the path of a bundle on this executor.
-
-    It is in the folder where Spark extracts archives, or as it is given.
-    """
+    """Return the path of a bundle, in the folder where Spark extracts archives or as given."""
     if bundle is None:
         return None
     from pyspark import SparkFiles
@@ -306,10 +303,8 @@ def _by_position(df: "DataFrame") -> "DataFrame":
 def _by_name(
     work: Callable[[Batches, str], Batches], names: list[str]
 ) -> Callable[[Batches], Batches]:
-    """Return a function for `mapInArrow` that does some work.
-
-    It gives the columns, called by position, their names. The work takes the batches of a partition
-    that has rows, and the name of the partition in messages.
+    """Return a function for `mapInArrow` that names the columns of batches, and does some work on
+    those of a partition with rows, with the name of the partition for messages.
     """
 
     def of_partition(batches: Batches) -> Batches:
