@@ -1081,7 +1081,7 @@ MANIFESTS = {
     "of a later version": (
         lambda text: re.sub(r'"format_version": *\d+', '"format_version":99', text),
         "format version 99",
-        "reads 2. Upgrade bertscore-onnx",
+        "reads 3. Upgrade bertscore-onnx",
     ),
     "edited": (
         lambda text: re.sub(r'"num_layers": *\d+', '"num_layers":1', text),

@@ -82,7 +82,7 @@ def samples(folder: Path) -> dict[str, tuple[Path, Callable[[Path], object]]]:
         mark: "".join(mark.join(row) + "\n" for row in [ROWS[0], *(row.values() for row in ROWS)])
         for mark in "\t,"
     }
-    lines = "".join(json.dumps({**row, "references": ["a", "b"]}) + "\n" for row in ROWS)
+    lines = "".join(json.dumps({**row, "reference": ["a", "b"]}) + "\n" for row in ROWS)
     counts = {"format": "bertscore-onnx document counts 1", "tokenization": "a", "num_documents": 9}
     contents = {
         "table.tsv": delimited["\t"],
@@ -92,14 +92,14 @@ def samples(folder: Path) -> dict[str, tuple[Path, Callable[[Path], object]]]:
         "counts.json": json.dumps({**counts, "tokens": [1, 5], "documents": [9, 2]}),
         "baseline.csv": "LAYER,P,R,F\n0,0.1,0.2,0.3\n1,0.1,0.2,0.3\n",
         "bertscore.json": json.dumps(
-            {"format_version": 1, "model_id": "x", "layer": 3, "files": {"model.onnx": "0"}}
+            {"format_version": 3, "model_id": "x", "layer": 3, "files": {"model.onnx": "0"}}
         ),
         "source.json": json.dumps(["hf://a/b", "hf://a/b@main"]),
     }
     for name, content in contents.items():
         (folder / name).write_text(content)
     parquet.write_table(
-        pyarrow.table({**columns(), "references": [["a", "b"]] * 9}), folder / "table.parquet"
+        pyarrow.table({**columns(), "reference": [["a", "b"]] * 9}), folder / "table.parquet"
     )
     write_eval_set(folder)
 
