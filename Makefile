@@ -27,15 +27,16 @@ RUNTIME_TESTS := tests/bertscore_onnx tests/evaluation tests/service
 # What the tests of the runtime need where PyTorch and the group dev are not installed.
 TESTED_WITH := httpx hypothesis markdown-it-py matplotlib onnx openapi-spec-validator pandas pytest pytest-xdist
 
-# One process per CPU, four at most: each may take 1.1 GB.
-PARALLEL := --numprocesses auto --maxprocesses 4 --dist worksteal
+# One process more than CPUs, since some tests wait, and four at most: each may take 1.1 GB.
+WORKERS := $(shell $(PYTHON) -c "import os; print(min((os.cpu_count() or 1) + 1, 4))")
+PARALLEL := --numprocesses $(WORKERS) --dist worksteal
 
 export HF_HUB_OFFLINE := 1
 # Packages installed without bytecode are compiled once here, and not by every process, whatever the environment sets.
 export PYTHONDONTWRITEBYTECODE :=
 
 # A change needs check, test, test-full, lint and site; CONTRIBUTING.md says what the other targets are for.
-.PHONY: demo check quick test test-full test-families test-all test-transformers5 test-lowest test-free-threaded bundles test-distributed test-ray test-spark test-integrations test-hub test-large release-check container calibration reliability bench bench-gpu bench-gpu-rehearsal reproduce correlations docs site picture lint engines web hooks clean
+.PHONY: demo check quick test test-full test-both test-families test-all test-transformers5 test-lowest test-free-threaded bundles test-distributed test-ray test-spark test-integrations test-hub test-large release-check container calibration reliability bench bench-gpu bench-gpu-rehearsal reproduce correlations docs site picture lint engines web hooks clean
 
 # Export a pretrained model; then, in an environment without PyTorch, score with it and show which tokens match.
 demo:
@@ -60,6 +61,11 @@ test: $(INSTALLED)
 # Run tests that `make test` leaves out: the packages, shell commands, pages in a browser, the tools of this project.
 test-full: $(INSTALLED)
 	$(RUN) -m pytest --quiet $(PARALLEL) --durations 10 -m full
+
+# Run both in one go, which collects the tests and makes their bundles once: what .ci/run runs.
+test-both: $(INSTALLED)
+	$(RUN) -m pytest --quiet $(PARALLEL) --durations 20 -m "not calibration and not families and not hub \
+		and not integration and not large and not ray and not spark and not transformers5"
 
 # Run the tests of every family, of which `make test` has one for each way of cutting: seven minutes.
 test-families: $(INSTALLED)

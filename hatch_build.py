@@ -9,6 +9,7 @@ import json
 import os
 import re
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -65,11 +66,15 @@ class ComponentsOfWheel(BuildHookInterface):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Add the file."""
         metadata = self.metadata
-        path = Path(self.root, "build", SBOM)
-        path.parent.mkdir(exist_ok=True)
+        self._folder = TemporaryDirectory()  # builds of one folder may run at the same time
+        path = Path(self._folder.name, SBOM)
         components = components_of(metadata.version, metadata.core.dependencies)
         path.write_text(json.dumps(components, indent=2) + "\n", encoding="utf-8")
         build_data["sbom_files"].append(str(path))
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Remove the file, which the wheel has."""
+        self._folder.cleanup()
 
 
 def components_of(version: str, requirements: list[str]) -> dict[str, Any]:

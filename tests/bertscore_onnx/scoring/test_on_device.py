@@ -151,7 +151,7 @@ def no_memory(*arguments):
     raise OutOfMemoryError("Failed to allocate memory.")
 
 
-MANY = [" ".join(words) for words in itertools.product(WORDS, repeat=4)][::3]
+MANY = [" ".join(words) for words in itertools.product(WORDS, repeat=4)][::9]
 
 
 @pytest.mark.parametrize("fault", [None, "memory", "left", "closed"])

@@ -123,7 +123,7 @@ def test_graphs_give_the_scores_of_the_default_exporter(
     assert_same_scores(cut, name, tmp_path, exporter, record_property)
 
 
-@pytest.mark.parametrize("name", each_family(FAMILIES, quick={"bert", "t5"}))
+@pytest.mark.parametrize("name", each_family(FAMILIES, quick={"bert"}))
 def test_every_family_is_exported_without_torchscript(
     cut, name, without_torchscript, tmp_path, record_property
 ):
@@ -131,7 +131,12 @@ def test_every_family_is_exported_without_torchscript(
 
 
 @pytest.mark.parametrize(
-    "options", [{"precision": "fp16"}, {"precision": "int8"}, {"all_layers": True}]
+    "options",
+    [
+        pytest.param({"precision": "fp16"}, marks=pytest.mark.families),
+        pytest.param({"precision": "int8"}, marks=pytest.mark.families),
+        {"all_layers": True},
+    ],
 )
 def test_graphs_of_a_newer_opset_are_reduced_and_scored(
     options, without_torchscript, tmp_path, record_property
