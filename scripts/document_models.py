@@ -104,7 +104,7 @@ OTHERS = """
 bert-score lists {others} more models, which `bertscore-onnx models` prints with their layers, sizes and maxima.
 
 [Other encoders](export.md#encoders-of-today) of transformers can be exported too, with a layer that you name, and a
-warning if their family was not tested: the graph is compared with PyTorch on several shapes before it is accepted.
+warning if their family was not tested.
 """
 
 FAMILIES = """
