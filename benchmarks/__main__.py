@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from benchmarks import cases
 from benchmarks.flops import product_rate
@@ -33,20 +32,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--case", action="append", choices=CASES, help="may be given several times (default: all)"
     )
-    parser.add_argument(
-        "--openvino-python",
-        type=_absolute,
-        help="the interpreter of an environment with bertscore-onnx[openvino]",
-    )
     options = vars(parser.parse_args(arguments))
     chosen = [CASES[letter] for letter in options.pop("case") or CASES]
     run_cases(
         chosen, Settings(**options), "cpu", lambda: product_rate("cpu", "float32", PRODUCT_SIZES)
     )
-
-
-def _absolute(path: str) -> Path:
-    return Path(path).absolute()  # not resolved: an environment is found by this link
 
 
 if __name__ == "__main__":

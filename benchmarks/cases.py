@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from bertscore_onnx_evaluation.metric_scores import corpus_metric
 from bertscore_onnx_evaluation.metrics.correlation import tie_calibrated_accuracy
 from bertscore_onnx_evaluation.systems.paired_tests import paired_permutation
 from harness.models import Model
-from harness.processes import ChildError, environment
+from harness.processes import environment
 from harness.results import Case, Goal, Timing, figure, percentile, ratio
 from harness.texts import altered, of_lengths
 
@@ -124,7 +123,7 @@ def on_cpu(model: Model, settings: Settings) -> dict[str, Contestant]:
         SCRIPT: script(model),
         BF16: peer(model, "bfloat16"),
         INT8: ours(model, "int8"),
-        OPENVINO: ours_on_openvino(model, settings.openvino_python),
+        OPENVINO: ours(model, label="ours, fp32 bundle on OpenVINO", device="openvino"),
     }
 
 
@@ -136,18 +135,6 @@ def ours(model: Model, precision: str = "fp32", label: str = "", **options: Any)
         lambda: model.bundle(precision),
         {"device": "cpu", **options},
     )
-
-
-def ours_on_openvino(model: Model, python: Path | None) -> Contestant:
-    """Return this library on OpenVINO, which needs an environment of its own."""
-
-    def bundle() -> Path:
-        if python is None:
-            raise ChildError("no --openvino-python was given")
-        return model.bundle()
-
-    label, options = "ours, fp32 bundle on OpenVINO", {"device": "openvino"}
-    return Contestant(label, OURS, bundle, options, python=python or Path(sys.executable))
 
 
 def peer(

@@ -25,6 +25,10 @@ class Script:
         self._tokenizer = Tokenizer.from_file(tokenizer)
         self._tokenizer.enable_truncation(MAX_LENGTH)
         self._tokenizer.no_padding()
+        first_step = self._tokenizer.pre_tokenizer
+        if hasattr(first_step, "add_prefix_space"):  # of RoBERTa, as in bert-score
+            first_step.add_prefix_space = True
+            self._tokenizer.pre_tokenizer = first_step
         self._session = InferenceSession(f"{path}/model.onnx", providers=["CPUExecutionProvider"])
 
     def score(

@@ -35,7 +35,6 @@ class Settings:
     output: Path = ROOT / "build" / "benchmarks"
     bundles: Sequence[tuple[str, Path]] = ()  # that the user gave, each with MODEL-PRECISION
     roberta_folder: Path | None = None
-    openvino_python: Path | None = None
     left_out: Sequence[str] = ()  # names of contestants
     device: str = "cpu"
     is_rehearsal: bool = False  # of what needs a GPU, on the CPU

@@ -133,6 +133,8 @@ class OpenVinoGraph:
         request = self._compiled.create_infer_request()
         outputs = request.infer(arrays, share_inputs=True, share_outputs=True)
         for name, place in places.items():
+            if not outputs[name].size:
+                raise MemoryError("out of memory: OpenVINO returned an empty output")
             place.fill(outputs[name])
 
     def release_memory(self) -> None:
