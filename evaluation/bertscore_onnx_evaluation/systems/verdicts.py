@@ -597,7 +597,8 @@ def headline(metric: MetricResult) -> str:
     systems = metric.systems
     if len(systems) == 1:
         ends = interval_of_score(metric, systems[0])
-        sentence = f"{systems[0].name} scores {score(systems[0].score, metric)}"
+        mean = score(systems[0].score, metric)
+        sentence = f"{systems[0].name} scores {mean}{in_runs(metric)}"
         return f"{sentence}, 95 % interval {ends}." if ends else f"{sentence}."
 
     ranked = metric.ranked
