@@ -33,8 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sacrebleu import BLEU
 
-from bertscore_onnx_evaluation import correlate_pairs
-from reproduce.eval_set import read_eval_set
+from bertscore_onnx_evaluation import correlate_pairs, read_eval_set
 from reproduce.tables import Floats, number, print_table
 from reproduce.williams import williams
 

@@ -21,11 +21,11 @@ from bertscore_onnx_evaluation.cli.meta_table import systems_of_table
 from bertscore_onnx_evaluation.layers import pairs_into_one_language, tune_layers
 from bertscore_onnx_evaluation.metric_scores import BERTSCORE, MetricScores
 from bertscore_onnx_evaluation.metrics.correlation import Measure, average, mean_by_system
+from bertscore_onnx_evaluation.metrics.eval_set import golds, read_eval_set
 from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
 from bertscore_onnx_evaluation.metrics.meta import meta_evaluate
 from harness.processes import peak_memory
 from reproduce.encoder_page import MEAN, MEASURES, Best, Value, kendall
-from reproduce.eval_set import golds, read_eval_set
 
 SPEED_PAIRS, SPEED_ROUNDS = 300, 3
 

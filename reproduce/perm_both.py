@@ -37,8 +37,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bertscore_onnx_evaluation import clusters, correlate
-from reproduce.eval_set import read_eval_set
+from bertscore_onnx_evaluation import clusters, correlate, read_eval_set
 from reproduce.tables import Floats, number, print_table
 
 ROUNDING = 1e-9

@@ -23,7 +23,7 @@ from bertscore_onnx.errors import BertScoreOnnxError
 from bertscore_onnx.hub.source import read_names
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.tables.whole_table import read_table
-from reproduce.eval_set import read_eval_set
+from bertscore_onnx_evaluation.metrics.eval_set import read_eval_set
 from tests.support.eval_sets import write_eval_set
 
 MAX_MEMORY = 1_000_000_000

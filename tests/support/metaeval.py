@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from bertscore_onnx_evaluation.metrics.eval_set import read_eval_set
 from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
-from reproduce.eval_set import read_eval_set
 
 _DATA = Path(__file__).parents[3] / "shared" / "data"
 FOLDER = Path(os.environ.get("METAEVAL", _DATA / "metaeval"))

@@ -3,7 +3,7 @@
 Reads judged systems and scores, and prints how well metrics agree with humans.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +16,8 @@ from bertscore_onnx.cli.specs import dialect_of
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.errors import InputError, check_installed, meant, shown_names
 from bertscore_onnx.scorer import BERTScorer
+from bertscore_onnx.tables.roles import check_forms
+from bertscore_onnx.tables.sources import STANDARD_INPUT
 from bertscore_onnx.tables.whole_table import read_table
 from bertscore_onnx_evaluation.cli.meta_options import MetaOptions
 from bertscore_onnx_evaluation.cli.meta_table import systems_of_table
@@ -25,6 +27,7 @@ from bertscore_onnx_evaluation.metric_scores import (
     preceding_sentences,
     score_systems,
 )
+from bertscore_onnx_evaluation.metrics.eval_set import EvalSetFiles, golds, read_eval_set
 from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
 from bertscore_onnx_evaluation.metrics.meta import meta_evaluate
 from bertscore_onnx_evaluation.report.figures import check_figure, save_figure
@@ -151,7 +154,7 @@ def _contexts(judged: JudgedSystems, number: int) -> list[list[str]] | None:
     return preceding_sentences(references, judged.documents, number)
 
 
-# Systems, from a table.
+# Systems, from an EvalSet or a table.
 
 
 def _read_systems(options: MetaOptions) -> list[JudgedSystems]:
@@ -159,26 +162,95 @@ def _read_systems(options: MetaOptions) -> list[JudgedSystems]:
 
     The given scores come first, then the scores of texts.
     """
-    language_pairs = _with_directions(_of_table(options), options.lower_better or ())
+    if Path(options.source).is_dir():
+        language_pairs = _of_eval_set(options)
+    else:
+        language_pairs = _of_table(options)
+    language_pairs = _with_directions(language_pairs, options.lower_better or ())
     if not options.metrics:
         return language_pairs
     with_texts = [judged for judged in language_pairs if judged.candidates is not None]
     return _with_scores_of_texts(options, with_texts)
 
 
+def _of_eval_set(options: MetaOptions) -> list[JudgedSystems]:
+    """Return the systems of the language pairs of an EvalSet."""
+    check_effects(
+        ("--score", bool(options.score), "on an EvalSet"),
+        ("--input-format", bool(options.input_format), "on an EvalSet"),
+    )
+    check_forms(options.named, "meta", ["an EvalSet"])
+    by_pair = golds(options.source)
+    folder = Path(options.source)
+    available = {name: EvalSetFiles(folder, name).metrics for name in by_pair}
+    chosen = options.language_pair or _pairs_with_gold(by_pair, options.gold)
+    with_texts: bool | None = bool(options.metrics)
+    if not with_texts and options.sentinels:
+        with_texts = None  # sentinels read texts, if there are any
+    language_pairs = []
+    # Without the gold in any language pair, reading the first one names those that are there.
+    for name in dict.fromkeys(chosen or by_pair):
+        judged = read_eval_set(
+            options.source,
+            name,
+            gold=options.gold,
+            reference=options.reference,
+            metrics=_metrics_of(available, name, options.metric_scores or ()),
+            with_texts=with_texts,
+        )
+        language_pairs.append(judged)
+    for judged in language_pairs:
+        if not judged.metrics and not options.metrics:
+            names = ", ".join(available[judged.language_pair]) or "none at all"
+            raise InputError(
+                f"{options.source} has no scores of metrics of {judged.language_pair} with the "
+                f"reference {judged.reference}; it has {names}. Name some with --metric-scores, or "
+                "score the texts, with --model MODEL or --metric bleu."
+            )
+    return language_pairs
+
+
+def _pairs_with_gold(by_pair: Mapping[str, Container[str]], gold: str | None) -> list[str]:
+    """Return the language pairs that have these judgements.
+
+    They are all if none are named.
+    """
+    if gold is None:
+        return list(by_pair)
+    return [name for name, judgements in by_pair.items() if gold in judgements]
+
+
+def _metrics_of(
+    available: Mapping[str, Sequence[str]],
+    language_pair: str,
+    requested: Sequence[str],
+) -> list[str]:
+    """Return the requested metrics that the language pair may have.
+
+    Those that only another language pair has are left out, unless no metric is left. Names end
+    with the reference.
+    """
+    everywhere = set[str]().union(*available.values())
+    elsewhere = everywhere.difference(available.get(language_pair, ()))
+    return [name for name in requested if name not in elsewhere] or list(requested)
+
+
 def _of_table(options: MetaOptions) -> list[JudgedSystems]:
     """Return the systems of the language pairs of a table."""
+    check_effects(
+        ("--gold", options.gold is not None, "on a table"),
+        ("--reference", options.reference is not None, "on a table"),
+        ("--metric-scores", bool(options.metric_scores), "on a table"),
+    )
     if not options.score and not options.metrics:
         texts = "score the texts, --model MODEL or --metric bleu"
         raise typer.BadParameter(
             f"name columns of scores, --score COLUMN, or {texts}.",
             param_hint="--score, --model, --metric",
         )
-    if Path(options.source).is_dir():
-        raise InputError(
-            f"{options.source} is a folder; expected a table. Of a set of WMT's metrics tasks "
-            f"`python -m reproduce.wmt {options.source}`, in the repository, writes one."
-        )
+    if options.source != STANDARD_INPUT and not Path(options.source).exists():
+        advice = "Name an EvalSet or a table."
+        raise InputError(f"There is no folder or file {options.source!r}. {advice}")
     dialect = dialect_of(options.input_format)
     check_tables([input_file(options.source, (), dialect)], dialect)
     table = read_table(options.source, dialect)
@@ -195,13 +267,17 @@ def _with_scores(
     scores: Mapping[str, MetricScores],
     names: Sequence[str],
 ) -> JudgedSystems:
-    """Add scores of texts."""
+    """Add scores of texts.
+
+    As in an EvalSet, their names end with the reference.
+    """
     metrics = dict(judged.metrics)
-    for name in names:
+    for base_name in names:
+        name = f"{base_name}-{judged.reference}" if judged.reference else base_name
         if name in judged.metrics:
             raise InputError(
                 f"{judged.language_pair}: scores called {name!r} exist already. Rename them, or "
                 "leave out this `metric`."
             )
-        metrics[name] = scores[name]
+        metrics[name] = replace(scores[base_name], base_name=base_name)
     return replace(judged, metrics=metrics)

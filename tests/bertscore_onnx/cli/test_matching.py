@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bertscore_onnx import BERTScorer, Matching
-from tests.support.eval_sets import HUMAN
+from tests.support.eval_sets import write_eval_set
 
 CANDIDATES = ["the cat sat on the mat.", "a dog ran", "red house !"]
 REFERENCES = ["a cat sits on a mat.", "the dog runs", "the tree is blue!"]
@@ -144,27 +144,24 @@ def test_a_baseline_of_a_matching_goes_into_a_file_alone(run, refused, files, ti
 
 
 def test_meta_judges_matchings_as_metrics(run_json, refused, tmp_path, tiny_bundle):
-    rows = []
-    for system, human in HUMAN.items():
-        for segment, score in enumerate(human):
-            texts = f"{system} a cat number {segment}\tthe cat number {segment}"
-            judgement = "" if score is None else score
-            rows.append(f"he-en\t{system}\t{segment}\t{'aabbb'[segment]}\t{judgement}\t{texts}\n")
-    header = "lang_pair\tsystem\tsegment\tdocument\thuman\tcandidate\treference\n"
-    table = tmp_path / "judged.tsv"
-    table.write_text(header + "".join(rows))
-    arguments = ["meta", table, "--resamples", 20, "--model", tiny_bundle, "--matching"]
+    eval_set = write_eval_set(tmp_path / "set")
+    (eval_set / "documents").mkdir()
+    (eval_set / "documents/he-en.docs").write_text("".join(f"news\t{name}\n" for name in "aabbb"))
+    chosen = ["--language-pair", "he-en", "--gold", "mqm", "--reference", "refB", "--resamples", 20]
+    arguments = ["meta", eval_set, *chosen, "--model", tiny_bundle, "--matching"]
 
     def metrics(*specs):
         return run_json(*arguments, *specs)["language_pairs"]["he-en"]["metrics"]
 
     found = metrics("bertscore", "doc-bert-score", "beta=3")
-    assert {"bertscore", "doc-bert-score", "beta=3"} <= found.keys()
-    alone = metrics("doc-bert-score")["doc-bert-score"]
-    assert alone["segment"] == found["doc-bert-score"]["segment"]
-    assert "doc-bert-score+context" in found["doc-bert-score"]["signature"]
-    assert "matching" not in found["bertscore"]["signature"]
-    assert "beta=2+context" in metrics("beta=2", "--context-sentences", 1)["beta=2"]["signature"]
+    assert {"bertscore-refB", "doc-bert-score-refB", "beta=3-refB"} <= found.keys()
+    alone = metrics("doc-bert-score")["doc-bert-score-refB"]
+    assert alone["segment"] == found["doc-bert-score-refB"]["segment"]
+    assert "doc-bert-score+context" in found["doc-bert-score-refB"]["signature"]
+    assert "matching" not in found["bertscore-refB"]["signature"]
+    assert (
+        "beta=2+context" in metrics("beta=2", "--context-sentences", 1)["beta=2-refB"]["signature"]
+    )
     said = refused(*arguments, "beta=2", "bertscore", "--context-sentences", 1)
     assert "no effect without doc-bert-score among the matchings" in said
 

@@ -11,8 +11,8 @@ from scipy import stats
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx_evaluation.metric_scores import MetricScores
+from bertscore_onnx_evaluation.metrics.eval_set import read_eval_set
 from bertscore_onnx_evaluation.metrics.meta import meta_evaluate
-from reproduce.eval_set import read_eval_set
 from tests.evaluation.judged import judged
 from tests.support.eval_sets import write_eval_set
 

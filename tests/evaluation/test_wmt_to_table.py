@@ -4,8 +4,8 @@ import json
 from statistics import fmean
 
 import pytest
+import wmt_to_table
 
-from reproduce import wmt
 from tests.support.wmt_files import (
     DOCUMENTS,
     SEGMENTS,
@@ -23,8 +23,8 @@ from tests.support.wmt_files import (
 @pytest.fixture
 def rows_of(capsys, monkeypatch):
     def rows_of(path, *options):
-        monkeypatch.setattr("sys.argv", ["wmt", str(path), *options])
-        wmt.main()
+        monkeypatch.setattr("sys.argv", ["wmt_to_table.py", str(path), *options])
+        wmt_to_table.main()
         return [*csv.DictReader(capsys.readouterr().out.splitlines(), delimiter="\t")]
 
     return rows_of
@@ -138,7 +138,7 @@ def test_meta_averages_the_annotators_of_an_output(run_json, tmp_path, capsys, m
     monkeypatch.setattr(
         "sys.argv", ["", str(write_lines(tmp_path / "humeval.jsonl", wmt25_lines()))]
     )
-    wmt.main()
+    wmt_to_table.main()
     table = tmp_path / "judgements.tsv"
     table.write_text(capsys.readouterr().out)
     [found] = run_json("meta", table, "--score", "M", "--resamples", "20")[

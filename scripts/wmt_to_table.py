@@ -1,13 +1,8 @@
-"""Writes judgements of WMT as a table for `bertscore-onnx meta`.
+r"""Writes the judgements that WMT25 and WMT26 publish as a table for `bertscore-onnx meta`.
 
-    python -m reproduce.wmt wmt23 --language-pair he-en --gold mqm --reference refB > wmt23.tsv
-    bertscore-onnx meta wmt23.tsv --score COMET-refB BLEU-refB
-    python -m reproduce.wmt wmt25-genmt-humeval.jsonl --language-pair en-cs_CZ > judgements.tsv
+    python scripts/wmt_to_table.py wmt25-genmt-humeval.jsonl --language-pair en-cs_CZ \
+        > judgements.tsv
     bertscore-onnx meta judgements.tsv --model roberta-large --metric chrf
-
-A folder is a set of the metrics tasks in the layout of mt-metrics-eval (reproduce/eval_set.py).
-Its table has the scores of segments: `meta` takes their means as scores of systems, which BLEU and
-chrF of a corpus are not. Texts are left out if some system lacks outputs.
 
 WMT25 (github.com/wmt-conference/wmt25-general-mt): JSON lines, one for each segment:
 
@@ -39,13 +34,9 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import product
-from math import isnan
 from pathlib import Path
 from statistics import fmean
 from typing import Any
-
-from reproduce.eval_set import golds, read_eval_set
 
 HUMAN = re.compile(
     r"(human|translator|ref(erence)?)([-_.]?([a-z0-9]|pe)| \(.+\))?(\.\d+)?", re.IGNORECASE
@@ -193,49 +184,6 @@ def rows(
                 } | segment.metrics.get(system, {})
 
 
-def rows_of_set(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """Yield a row for each output in a folder of mt-metrics-eval."""
-    for language_pair in options.language_pair or golds(options.file):
-        judged = read_eval_set(
-            options.file,
-            language_pair,
-            gold=options.gold,
-            reference=options.reference,
-            metrics=options.metrics,
-            with_texts=None,
-        )
-        human = judged.human_segment
-        if human is None:
-            sys.exit(f"{language_pair} has human scores of whole systems alone.")
-        candidates = judged.candidates
-        if candidates is not None and any(None in texts for texts in candidates):
-            candidates = None
-        for (system, name), (segment, segment_name) in product(
-            enumerate(judged.systems), enumerate(judged.segments)
-        ):
-            row: dict[str, Any] = {
-                "lang_pair": language_pair,
-                "system": name,
-                "segment": segment_name,
-                "human": cell(human[system, segment]),
-            }
-            if judged.documents:
-                row["document"] = judged.documents[segment]
-            if candidates is not None:
-                row["candidate"] = candidates[system][segment]
-                for number, text in enumerate(judged.references[system][segment], 1):
-                    row["reference" if number == 1 else f"reference{number}"] = text
-            for metric, scores in judged.metrics.items():
-                if scores.segment is not None:
-                    row[metric] = cell(scores.segment[system, segment])
-            yield row
-
-
-def cell(score: float) -> str:
-    """Return a number with all its digits, or nothing for NaN."""
-    return "" if isnan(score) else repr(float(score))
-
-
 def main() -> None:
     """Write the table to standard output."""
     parser = argparse.ArgumentParser(
@@ -244,18 +192,13 @@ def main() -> None:
     parser.add_argument("file", type=Path)
     parser.add_argument("--language-pair", nargs="+", help="default: all")
     parser.add_argument("--reference", help="default: the only human translation")
-    parser.add_argument("--gold", help="of a folder, the judgements, such as mqm")
-    parser.add_argument("--metrics", nargs="+", default=(), help="of a folder; default: all")
     options = parser.parse_args()
-    if options.file.is_dir():
-        found = list(rows_of_set(options))
-    else:
-        found = [
-            row
-            for language_pair, segments in read(options.file).items()
-            if language_pair in (options.language_pair or [language_pair])
-            for row in rows(language_pair, segments, options.reference)
-        ]
+    found = [
+        row
+        for language_pair, segments in read(options.file).items()
+        if language_pair in (options.language_pair or [language_pair])
+        for row in rows(language_pair, segments, options.reference)
+    ]
     columns = [*dict.fromkeys(column for row in found for column in row)]
     writer = csv.DictWriter(sys.stdout, columns, delimiter="\t", restval="", lineterminator="\n")
     writer.writeheader()

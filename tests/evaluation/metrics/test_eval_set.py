@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from bertscore_onnx.errors import InputError
-from reproduce.eval_set import EvalSetFiles, golds, read_eval_set
+from bertscore_onnx_evaluation.metrics.eval_set import EvalSetFiles, golds, read_eval_set
 from tests.support.eval_sets import BLEU, HUMAN, means, score_lines, write, write_eval_set
 
 
