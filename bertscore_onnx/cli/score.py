@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
 
 import typer
 
-from bertscore_onnx.cli.inputs import KeptRows, choose_inputs, open_pairs
+from bertscore_onnx.cli.inputs import choose_inputs
 from bertscore_onnx.cli.options import FORMAT_HELP, check_contexts, check_effects, shared_options
 from bertscore_onnx.cli.outputs import check_destination, full, opened_lines, replacing
+from bertscore_onnx.cli.pairs import KeptRows, open_pairs
 from bertscore_onnx.cli.specs import columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
 from bertscore_onnx.errors import InputError, one_line

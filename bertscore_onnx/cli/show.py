@@ -14,16 +14,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bertscore_onnx.cli.inputs import (
-    InputFile,
-    KeptRows,
-    TextPair,
-    choose_inputs,
-    lines_of,
-    open_pairs,
-)
+from bertscore_onnx.cli.inputs import InputFile, choose_inputs, lines_of
 from bertscore_onnx.cli.options import check_contexts, check_effects, shared_options
 from bertscore_onnx.cli.outputs import check_destination
+from bertscore_onnx.cli.pairs import KeptRows, TextPair, open_pairs
 from bertscore_onnx.cli.specs import columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, has_colour, print_coloured, print_table
 from bertscore_onnx.errors import InputError

@@ -24,7 +24,7 @@ from bertscore_onnx.tables.formats import (
     format_of,
     refuse_other_formats,
 )
-from bertscore_onnx.tables.readers import Row, open_table, read_whole
+from bertscore_onnx.tables.readers import Row, TableReader, open_table, read_whole
 from bertscore_onnx.tables.sources import open_source
 
 _ABSENT = object()
@@ -309,12 +309,8 @@ def read_table(name: str, dialect: Dialect = DEFAULT_DIALECT) -> WholeTable:
             )
 
         def read(has_quotes: bool) -> WholeTable:
-            reader = open_table(source, table_format, replace(dialect, has_quotes=has_quotes))
-            rows = read_whole(reader)
-            names = reader.names or _columns(rows)
-            table = WholeTable(source.title, names, rows)
-            table.signature = reader.signature
-            return table
+            quoted = replace(dialect, has_quotes=has_quotes)
+            return whole_table(open_table(source, table_format, quoted), source.title)
 
         # Quotes of a TSV may be characters of its texts, which only reading it shows.
         if FORMATS[table_format].may_lack_quotes and dialect.has_quotes:
@@ -326,12 +322,16 @@ def read_table(name: str, dialect: Dialect = DEFAULT_DIALECT) -> WholeTable:
     return table
 
 
-def _columns(rows: Iterable[Row]) -> list[str]:
-    """Return the columns of rows, in the order of their appearance."""
-    names: dict[str, None] = {}
-    for _, values in rows:
-        names |= dict.fromkeys(values)
-    return list(names)
+def whole_table(reader: TableReader, title: str) -> WholeTable:
+    """Read an open table to its end."""
+    rows = read_whole(reader)
+    names = dict.fromkeys(reader.names or ())
+    if not names:
+        for _, values in rows:
+            names |= dict.fromkeys(values)
+    table = WholeTable(title, list(names), rows)
+    table.signature = reader.signature
+    return table
 
 
 def _sniffed(read: Callable[[bool], WholeTable]) -> WholeTable:

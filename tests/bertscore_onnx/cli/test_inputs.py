@@ -8,7 +8,8 @@ from contextlib import contextmanager, nullcontext
 
 import pytest
 
-from bertscore_onnx.cli.inputs import InputFile, KeptRows, choose_inputs, lines_of, open_pairs
+from bertscore_onnx.cli.inputs import InputFile, choose_inputs, lines_of
+from bertscore_onnx.cli.pairs import KeptRows, open_pairs
 from bertscore_onnx.cli.specs import columns_of
 from bertscore_onnx.cli.terminal import with_options
 from bertscore_onnx.errors import InputError
