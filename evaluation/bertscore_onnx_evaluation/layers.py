@@ -303,10 +303,7 @@ def _scores(
 
 
 def _correlations(human: Floats, scores: NDArray[np.float32]) -> Floats:
-    """Return Pearson's r of P, R and F at each layer, (3, layers).
-
-    It is NaN where scores are constant.
-    """
+    """Return Pearson's r of P, R and F at each layer, (3, layers), NaN of constant scores."""
     values = []
     for layers in scores:
         layers = layers.astype(np.float64)
@@ -319,11 +316,7 @@ def _resampled_means(
     num_resamples: int,
     seed: int,
 ) -> Floats:
-    """Return the means over language pairs in each resample.
-
-    Returns:
-        (resamples, 3, layers).
-    """
+    """Return the means over language pairs in each resample, (resamples, 3, layers)."""
     rng = np.random.default_rng(seed)
     total = np.zeros((num_resamples, *judged[0][1].shape[:2]))
     for human, scores, units in judged:
@@ -339,11 +332,7 @@ def _results(
     resampled: Floats,
     num_units: int,
 ) -> tuple[tuple[LayerResult, ...], int]:
-    """Return the result of each layer, and which is best.
-
-    The mean and the correlations by pair are (3, layers), the resampled ones
-    (resamples, 3, layers).
-    """
+    """Return the result of each layer and which is best, from correlations of (3, layers)."""
     f1 = mean[2]
     if np.isnan(f1).all():
         constant = "F is the same in all rows at every layer"

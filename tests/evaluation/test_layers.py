@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -294,9 +295,13 @@ def test_rows_of_one_reference_or_unit_are_drawn_together(scorer, tuning):
     assert by_row.layers[0].f1.pearson == tuning.layers[0].f1.pearson
 
 
-def test_the_best_layer_has_its_own_correlation(tuning):
-    assert tuning.optimism > 0
-    assert tuning.best_pearson == tuning.layers[tuning.best_layer].f1.pearson
+@pytest.mark.parametrize("p", [0.0495, 0.04995, 0.0504])
+def test_no_p_of_a_layer_contradicts_the_sentence(tuning, p):
+    best = tuning.best
+    layers = [replace(layer, p=None if layer is best else p) for layer in tuning.layers]
+    text = " ".join(replace(tuning, layers=tuple(layers)).table().split())
+    assert text.count(f" {str(p)[1:]} ") == len(layers) - 1
+    assert (": not significantly better than" in text) == (p > 0.05)
 
 
 @pytest.fixture

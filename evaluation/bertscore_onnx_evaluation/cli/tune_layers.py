@@ -1,7 +1,4 @@
-"""`bertscore-onnx tune-layers`: finds the best layer of a model.
-
-It is the one that correlates best with human judgements.
-"""
+"""`bertscore-onnx tune-layers`: finds the layer that agrees with humans."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -171,10 +168,7 @@ def tune_layers(
 
 
 def _opened(scorers: "list[ScorerSettings]") -> "Iterator[BERTScorer]":
-    """Yield scorers with these settings.
-
-    Each is open until the next one is taken.
-    """
+    """Yield scorers with these settings, each open until the next one is taken."""
     from bertscore_onnx.scorer import BERTScorer
 
     for settings in scorers:

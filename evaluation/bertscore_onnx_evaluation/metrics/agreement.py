@@ -34,9 +34,9 @@ def label(key: Key) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The agreement of a metric with human scores.
+    """The agreement of a metric with human scores, on systems or on outputs of segments.
 
-    It is at the level of systems or of segments; correlations are signed.
+    Correlations are signed.
     """
 
     n: int
@@ -234,10 +234,7 @@ def values_of(metrics: Sequence[MetricAgreement], key: Key) -> dict[str, float]:
 
 
 def _of_python(value: str | np.generic) -> str | float:
-    """Return a name or a number as Python's own.
-
-    The name may be of any class of texts, the number of numpy.
-    """
+    """Return a name of any class of texts, or a number of numpy, as Python's own."""
     if isinstance(value, str):
         return str(value)
     return value.item()
@@ -271,10 +268,7 @@ class MetricMean:
 
 
 def _values(measures: Mapping[str, Measure]) -> dict[str, Any]:
-    """Return the values of measures by name, with intervals.
-
-    Where a value is missing, it returns the reason.
-    """
+    """Return the values of measures by name, with intervals, and reasons of missing values."""
     values: dict[str, Any] = {}
     intervals: dict[str, list[float | None]] = {}
     reasons: dict[str, str] = {}

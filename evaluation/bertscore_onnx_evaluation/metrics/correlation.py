@@ -1,7 +1,7 @@
 """Agreement of a metric with human scores.
 
-It is Pearson's r, acc*_eq of the outputs of a segment, and SPA of systems. Outputs without a
-judgement are left out. A side that ties everything has no value.
+Measures are Pearson's r, acc*_eq of the outputs of a segment, and SPA of systems. Outputs without
+a judgement are left out. A side that ties everything has no value.
 """
 
 from collections.abc import Iterable, Sequence
@@ -51,10 +51,7 @@ class Measure:
 
 
 def finite(value: float) -> float | None:
-    """Return a number as Python has it.
-
-    None for NaN or an infinite one.
-    """
+    """Return a number as Python has it; None for NaN or an infinite one."""
     return float(value) if np.isfinite(value) else None
 
 
@@ -259,10 +256,7 @@ absolute sum.
 
 
 def rounding(scores: Floats) -> float:
-    """Return the difference up to which two of these scores are equal.
-
-    They are equal but for rounding.
-    """
+    """Return the difference up to which two of these scores are equal but for rounding."""
     largest = np.abs(scores).max(initial=0, where=np.isfinite(scores))
     return float(max(ROUNDING * largest, 1 / LARGEST))
 

@@ -1,7 +1,4 @@
-"""The systems of a language pair.
-
-They have outputs, and scores by annotators and metrics, system by segment.
-"""
+"""The systems of a language pair, with their outputs and scores."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -191,10 +188,7 @@ class JudgedSystems:
                 )
 
     def _missing(self, metric: MetricScores) -> str:
-        """Return the first output, or else system, that lacks a score.
-
-        The text is empty if none does.
-        """
+        """Return the first output, or else system, that lacks a score; empty if none does."""
         if metric.segment is not None:
             lacking = np.argwhere(self.is_judged & ~np.isfinite(metric.segment))
             if len(lacking):

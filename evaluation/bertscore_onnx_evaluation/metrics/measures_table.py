@@ -173,10 +173,7 @@ def _latex_number(write: Format, best: float | None) -> Format:
 
 
 def _p_of(tests: MeasureTests, first: str, second: str) -> str:
-    """Write the p of two metrics.
-
-    The smallest that the permutations can give is written as a bound.
-    """
+    """Write the p of two metrics; the smallest that permutations can give is a bound."""
     difference = tests.differences.get((first, second))
     if difference is None:
         return MISSING

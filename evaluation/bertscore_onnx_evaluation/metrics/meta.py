@@ -80,10 +80,7 @@ known).
 def _measures(
     judged: JudgedSystems, metric: MetricScores, permutations: int, seed: int
 ) -> tuple[dict[Key, Measure], dict[Level, int]]:
-    """Compare a metric's scores with human scores.
-
-    With the measures comes the number of systems, and of outputs, that have both scores.
-    """
+    """Return the measures of a metric, and the numbers of systems and outputs with both scores."""
     measures: dict[Key, Measure] = {}
     numbers: dict[Level, int] = {}
     if metric.system is not None:
@@ -116,10 +113,7 @@ def _soft_accuracy(
 
 
 def _too_few(judged: JudgedSystems) -> dict[Key, Measure]:
-    """Return the measures of few segments, without a value.
-
-    They rest on fewer than 20.
-    """
+    """Return the measures that rest on fewer than 20 segments, without a value."""
     human = judged.human_segment
     differs = np.fmin.reduce(human) < np.fmax.reduce(human)
     bases = (
@@ -136,10 +130,7 @@ def _too_few(judged: JudgedSystems) -> dict[Key, Measure]:
 
 
 def _sums(judged: JudgedSystems, metric: MetricScores) -> Sums:
-    """Return the measures of a metric in one language pair.
-
-    None without scores of segments.
-    """
+    """Return the measures of a metric as sums; empty without scores of segments."""
     is_judged = judged.is_judged.any(axis=0)
     if not is_judged.any() or metric.segment is None:
         return {}
@@ -230,10 +221,7 @@ def meta_evaluate(
 def _language_pair(
     judged: JudgedSystems, permutations: int, seed: int, with_sentinels: bool
 ) -> tuple[LanguagePairResult, dict[str, Sums]]:
-    """Return the result of a language pair.
-
-    With it come the sums of the metrics and sentinels that can be tested.
-    """
+    """Return the result of a language pair, and the sums of metrics that can be tested."""
     if not judged.metrics:
         raise InputError(
             f"{judged.language_pair}: there are no scores of a metric. Give those of one at least."
@@ -355,10 +343,7 @@ def _agreement_of_random(
 
 
 def _golds(judged: JudgedSystems, agreements: Mapping[str, MetricAgreement]) -> dict[str, float]:
-    """Return the r of the metrics that are the human scores themselves.
-
-    Those that are linear in them count too.
-    """
+    """Return the r of the metrics that are the human scores themselves, or linear in them."""
     golds = {}
     for name in judged.metrics:
         r = _r_of_gold(agreements[name])
@@ -370,10 +355,7 @@ def _golds(judged: JudgedSystems, agreements: Mapping[str, MetricAgreement]) -> 
 def _sums_of_tested(
     judged: JudgedSystems, scores: Mapping[str, MetricScores], golds: Mapping[str, float]
 ) -> dict[str, Sums]:
-    """Return the sums of the metrics and sentinels that can be tested.
-
-    None of few segments.
-    """
+    """Return the sums of the metrics and sentinels that can be tested; none of few segments."""
     if 0 < len(judged.unit_numbers) < MIN_UNITS:
         return {}
     return {name: _sums(judged, metric) for name, metric in scores.items() if name not in golds}
@@ -388,10 +370,7 @@ def _scores_of_systems(judged: JudgedSystems) -> dict[str, tuple[float | None, .
 
 
 def _is_by_r(judged: JudgedSystems) -> bool:
-    """Return whether r over all outputs ranks metrics.
-
-    It does where too few outputs share a segment with another for acc*_eq alone.
-    """
+    """Return whether too few outputs share a segment with another for acc*_eq alone."""
     if len(judged.unit_numbers) < MIN_UNITS:
         return not judged.num_shared
     num_outputs = judged.is_judged.sum()
@@ -400,10 +379,7 @@ def _is_by_r(judged: JudgedSystems) -> bool:
 
 
 def _tells_segments(judged: JudgedSystems, metric: MetricScores) -> bool:
-    """Return whether a metric scores all outputs of a segment alike.
-
-    It has to in 20 segments with two outputs or more.
-    """
+    """Return whether a metric scores all outputs of a segment alike, in 20 shared segments."""
     if metric.segment is None or judged.num_shared < MIN_UNITS:
         return False
     scores = np.where(judged.is_judged, metric.segment, np.nan)
@@ -411,10 +387,7 @@ def _tells_segments(judged: JudgedSystems, metric: MetricScores) -> bool:
 
 
 def _ranked_by(judged: JudgedSystems, agreements: Sequence[MetricAgreement]) -> tuple[Key, ...]:
-    """Return the measures that rank the metrics.
-
-    They are of outputs and of systems.
-    """
+    """Return the measures of outputs and of systems that rank the metrics."""
     choices: tuple[Key, ...] = (OF_OUTPUTS, OF_SYSTEMS)
     if _is_by_r(judged):
         choices = (R_OF_OUTPUTS, *choices)
@@ -448,10 +421,7 @@ def _compared(
 def _is_reversed(
     judged: JudgedSystems, agreement: MetricAgreement, given: Sums, permutations: int, seed: int
 ) -> bool:
-    """Return whether a metric orders outputs the wrong way round.
-
-    It does if it is significantly worse than its negative.
-    """
+    """Return whether a metric is significantly worse than its negative."""
     key = R_OF_OUTPUTS if judged.num_shared < MIN_UNITS else OF_OUTPUTS
     if key not in given or (OF_SYSTEMS in given and given[OF_SYSTEMS].value > 0.5):
         return False
@@ -468,10 +438,7 @@ def _falling(measure: Measure | None) -> float:
 
 
 def _r_of_gold(agreement: MetricAgreement) -> float | None:
-    """Return the r of a metric that is the human scores themselves.
-
-    One that is linear in them counts too; None of another.
-    """
+    """Return the r of a metric that is linear in the human scores; None of another."""
     r = agreement.measures.get(R_OF_OUTPUTS)
     if r is None or r.n < 3 or abs(r.value or 0.0) <= 1 - CLOSE:
         return None
@@ -580,10 +547,7 @@ _SOME_PAIRS = (
 
 
 def _pairs_with(results: Sequence[LanguagePairResult], key: Key) -> list[int]:
-    """Return the positions of the language pairs that have a measure.
-
-    These are the ones that it ranks metrics in; of a measure that ranks none, those with a value.
-    """
+    """Return the positions of the language pairs where a measure ranks metrics, else has values."""
     ranking = [pair for pair, result in enumerate(results) if result.is_ranked_by(key)]
     if ranking:
         return ranking
@@ -601,10 +565,7 @@ def _means(
     permutations: int,
     seed: int,
 ) -> tuple[tuple[MetricMean, ...], dict[str, MeasureTests]]:
-    """Return the means of metrics, and the tests of these.
-
-    The means of sentinels follow those of metrics.
-    """
+    """Return the means of metrics and then of sentinels, and the tests of these."""
     by_name: dict[tuple[Kind, str], dict[int, MetricAgreement]] = {}  # by base name and pair
     golds = set()
     keys: dict[Key, None] = {}
@@ -643,10 +604,7 @@ def _means(
 
 
 def _average(metrics: Mapping[int, MetricAgreement], key: Key, pairs: Sequence[int]) -> Measure:
-    """Average over the language pairs that have a measure.
-
-    The interval takes these for independent (Zou and Donner, 2008).
-    """
+    """Average over the language pairs with a measure, as independent (Zou and Donner, 2008)."""
     of_pairs = [metrics[pair].measure(key) for pair in pairs if pair in metrics]
     measures = list(filter(None, of_pairs))
     if not measures:

@@ -25,10 +25,7 @@ from bertscore_onnx_evaluation.systems.paired_tests import MAX_EXACT, SIGNIFICAN
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The difference between two metrics in a measure.
-
-    It is the first minus the second.
-    """
+    """The difference between two metrics in a measure: the first minus the second."""
 
     delta: float
     """For SPA with normal p-values, which may differ a little from the values printed."""

@@ -84,10 +84,7 @@ def is_unranked(name: str, tests: Mapping[str, MeasureTests]) -> bool:
 
 
 def _relation_to_sentinels(best: str, tests: MeasureTests, *, is_alone: bool) -> list[str]:
-    """Return that the best metric is not better than a sentinel.
-
-    Of an only metric, return that it is better, if it is.
-    """
+    """Return that the best metric is not better than a sentinel; of an only metric, that it is."""
     for test in tests.sentinels:
         if test.metric != best:
             continue
@@ -99,10 +96,7 @@ def _relation_to_sentinels(best: str, tests: MeasureTests, *, is_alone: bool) ->
 
 
 def verdict_of(result: LanguagePairResult) -> str:
-    """Return the verdict on a language pair.
-
-    It also names the metrics that order outputs the wrong way round.
-    """
+    """Return the verdict on a language pair, also on metrics the wrong way round."""
     values = {label(key): values_of(result.ranked, key) for key in result.ranked_by}
     sentence = verdict(values, result.tests) or _no_verdict(result)
     if not result.reversed:
@@ -130,10 +124,7 @@ def _no_verdict(result: LanguagePairResult) -> str:
 
 
 def heading_of(result: LanguagePairResult) -> str:
-    """Return what was judged, and what the measures were computed from.
-
-    These are the measures that rank metrics.
-    """
+    """Return what was judged, and what the measures that rank metrics were computed from."""
     heading = result.language_pair
     if result.gold:
         heading += f", gold {result.gold}"
@@ -161,10 +152,7 @@ def notes_of(result: LanguagePairResult) -> list[str]:
 
 
 def _sentinel_notes(result: LanguagePairResult) -> Iterator[str]:
-    """Yield which metrics are not significantly better than a sentinel.
-
-    There is a note for each measure.
-    """
+    """Yield for each measure which metrics are not significantly better than a sentinel."""
     for name, tests in result.tests.items():
         title = MEASURES[name].title
         not_better = [test for test in tests.sentinels if test.p_holm >= SIGNIFICANT]
@@ -179,10 +167,7 @@ def _sentinel_notes(result: LanguagePairResult) -> Iterator[str]:
 
 
 def _reasons_of_missing_values(result: LanguagePairResult) -> list[str]:
-    """Return why values are missing, each reason once.
-
-    The values are of acc*_eq, SPA and of r where it ranks.
-    """
+    """Return why values of acc*_eq, SPA and a ranking r are missing, each reason once."""
     keys = [OF_SYSTEMS, OF_OUTPUTS]
     if R_OF_OUTPUTS in result.ranked_by:
         keys.append(R_OF_OUTPUTS)

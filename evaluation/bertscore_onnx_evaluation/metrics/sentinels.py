@@ -65,9 +65,8 @@ def sentinel_scores(judged: JudgedSystems, seed: int = 4) -> dict[str, MetricSco
 
 
 def _difficulty(judged: JudgedSystems) -> Floats | None:
-    """Return the difficulty of each segment, the same for all systems.
-
-    It is the mean of the standardised scores of all metrics; None without.
+    """Return the mean standardised score of all metrics in each segment, the same for all systems;
+    None without metrics.
     """
     is_judged = judged.is_judged
     standardised = []
@@ -102,10 +101,7 @@ def notes_of_sentinels(judged: JudgedSystems, sentinels: Collection[str]) -> Ite
 
 
 def random_scores(judged: JudgedSystems, seed: int = 4) -> Iterator[MetricScores]:
-    """Yield normal random scores, draw by draw.
-
-    They do not depend on the order of systems or segments.
-    """
+    """Yield normal random scores, draw by draw, whatever the order of systems or segments."""
     shape = _shape(judged)
     rng = np.random.default_rng(seed)
     rows = np.argsort(np.argsort(judged.systems))
@@ -135,10 +131,7 @@ def _shape(judged: JudgedSystems) -> tuple[int, int]:
 
 
 def _has_texts(judged: JudgedSystems) -> NDArray[np.bool_]:
-    """Return which outputs have a candidate and a reference.
-
-    The shape is (systems, segments).
-    """
+    """Return which outputs have a candidate and a reference, (systems, segments)."""
     has_texts = np.zeros(_shape(judged), bool)
     if not judged.references:
         return has_texts
@@ -154,10 +147,7 @@ def _scores(judged: JudgedSystems, scores: Floats) -> MetricScores:
 
 
 def _of_texts(judged: JudgedSystems) -> dict[str, Floats]:
-    """Return the scores of the sentinels that read texts.
-
-    They are (systems, segments), NaN where there are none.
-    """
+    """Return the scores of sentinels that read texts, (systems, segments), NaN without texts."""
     if judged.candidates is None:
         return {}
     scores = {name: np.full(_shape(judged), np.nan) for name in (LENGTH, LENGTH_RATIO, OVERLAP)}
@@ -179,10 +169,7 @@ def _length_ratio(candidate: int, reference: int) -> float:
 
 
 def _overlap(candidate: Counter[str], references: Iterable[Counter[str]]) -> float:
-    """Return the F1 of the counts of words, of the best reference.
-
-    0 if neither has a word.
-    """
+    """Return the F1 of the counts of words, of the best reference; 0 if neither has a word."""
     return max(
         2 * (candidate & reference).total() / max(1, candidate.total() + reference.total())
         for reference in references

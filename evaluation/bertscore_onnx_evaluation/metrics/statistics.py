@@ -130,9 +130,8 @@ def system_sums(
 
 
 def _moments(human: Floats, metric: Floats) -> Floats:
-    """Return 1, g, g², x, x² and g·x of standardised scores.
-
-    They are (6, systems, segments), 0 where nobody judged.
+    """Return 1, g, g², x, x² and g·x of standardised scores, (6, systems, segments), 0 where nobody
+    judged.
     """
     is_judged = ~np.isnan(human)
     sides = []
@@ -148,17 +147,13 @@ def _pearson_of_totals(totals: Floats) -> Floats:
 
 
 def _mean_sums(values: Floats) -> Floats:
-    """Return the number of values and the values, (2, …).
-
-    The number is 1, or 0 where there is no value; the value is 0 there.
-    """
+    """Return the number of values, 1 or 0, and the values, 0 where there is none, (2, …)."""
     return np.stack([(~np.isnan(values)).astype(np.float64), np.nan_to_num(values)])
 
 
 def _spa_sums(scores: Floats, is_compared: NDArray[np.bool_]) -> Floats:
-    """Return the differences of the compared pairs of systems, and their squares.
-
-    They are (2 · pairs, segments), 0 where one has no score. Metrics are exchanged on one scale.
+    """Return the differences of the compared pairs of systems and their squares, on one scale,
+    (2 · pairs, segments), 0 where one has no score.
     """
     differences = np.nan_to_num(pair_differences(scores)[is_compared])
     squares = differences**2
@@ -181,9 +176,8 @@ def _soft_accuracy(totals: Floats) -> Floats:
 
 
 def _means_of_totals(totals: Floats) -> Floats:
-    """Return the mean human scores of systems and those by the metric.
-
-    Both stand together, (…, 2 · systems).
+    """Return the mean human scores of systems, and beside them those by the metric,
+    (…, 2 · systems).
     """
     counts, human, metric = np.split(totals, 3, axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -250,10 +244,7 @@ def exchange_units(
 
 
 def _exchanges(num_units: int, permutations: int, seed: int) -> Iterator[Floats]:
-    """Yield signs, (exchanges, units), in blocks.
-
-    They are of all exchanges of few units, else of random ones.
-    """
+    """Yield signs, (exchanges, units), in blocks: all exchanges of few units, else random ones."""
     if num_units <= MAX_EXACT:
         # Every bit of a number is the exchange of a unit. Exchanges of the last unit mirror these.
         numbers = np.arange(1 << max(num_units - 1, 0))[:, None]
@@ -306,9 +297,9 @@ def jackknife_error(units: UnitSums, effective: float, *, of_z: bool) -> tuple[f
 def interval(
     value: float, units: UnitSums, effective: float, *, is_r: bool
 ) -> tuple[float, float] | None:
-    """Return the 95 % interval of a share or of a correlation.
+    """Return the 95 % interval of a share or of a correlation, by Student's t.
 
-    It is by Student's t; None where the error is NaN.
+    Returns None where the error is NaN.
     """
     error, freedom = jackknife_error(units, effective, of_z=is_r)
     half = scipy_module("special").stdtrit(freedom, 1 - SIGNIFICANT / 2) * error

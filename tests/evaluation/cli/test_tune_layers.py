@@ -143,16 +143,6 @@ def test_what_does_not_fit_the_table_or_the_bundle_is_refused(
     assert "to export all layers" in stderr
 
 
-def test_a_language_pair_of_equal_judgements_is_left_out_with_a_warning(tune, write):
-    rows = [*ROWS[:6], ("fi-en", "a", "b", 1), ("fi-en", "b", "a", 1)]
-    result = tune("--format", "json", judgements=write("constant.tsv", tsv(rows)))
-    content = json.loads(result.stdout)
-    assert (
-        content["warnings"][0] == "fi-en is left out of all means: the human scores are constant."
-    )
-    assert content["language_pairs"]["fi-en"]["left_out"] == "the human scores are constant"
-
-
 def test_judgements_the_wrong_way_round_are_reported(tune, all_layers_bundle, write):
     with BERTScorer(all_layers_bundle, all_layers=True, device="cpu") as scorer:
         f1 = scorer.score([row[1] for row in ROWS], [row[2] for row in ROWS]).F.mean(axis=0)
