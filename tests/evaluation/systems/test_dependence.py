@@ -60,9 +60,11 @@ def test_neighbours_that_are_alike_are_named():
     assert f"Neighbouring segments are alike (autocorrelation {expected:.2f})" in warned(scores)
     assert warned(scores, documents=(np.arange(200) // 10).tolist()) == ""
     shuffled = np.random.default_rng(3).permutation(200)
-    ids = {"id": shuffled, **{name: of[shuffled] for name, of in scores.items()}}
+    pandas = pytest.importorskip("pandas")
+    shuffled_scores = {name: of[shuffled] for name, of in scores.items()}
+    ids = pandas.DataFrame({"id": shuffled, **shuffled_scores})
     assert "Neighbouring" in warned(ids, systems=["a", "b"])
-    assert warned({name: of[shuffled] for name, of in scores.items()}) == ""
+    assert warned(shuffled_scores) == ""
 
 
 @pytest.mark.calibration
