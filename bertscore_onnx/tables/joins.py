@@ -33,13 +33,7 @@ BY_POSITION = Argument("columns", {"segment": "none"})
 WAY_OUT = ("or name the column of ids, ", NAMED_IDS, ".")
 """What to do where ids do not fit."""
 
-OUTPUTS = frozenset(
-    {
-        *USUAL_NAMES["candidate"],
-        "completion",
-        "hypotheses",
-    }
-)
+OUTPUTS = frozenset({*USUAL_NAMES["candidate"], "completion", "hypotheses"})
 """The usual names of columns of outputs, beside their plurals in -s, which differ by system."""
 
 MIN_SHARED_VALUES = 5
@@ -75,8 +69,10 @@ def column_keys(values: Sequence[object]) -> NDArray[np.int64]:
     written. Keys are those of this process alone.
     """
     types = set(map(type, values))
-    key_of: Callable[[object], int] = _key_of_text if types == {str} else _key_of_value
-    if types <= {int, float}:
+    key_of: Callable[[object], int] = _key_of_value
+    if types == {str}:
+        key_of = _key_of_text
+    elif types <= {int, float}:
         key_of = hash
     array = np.fromiter(map(key_of, values), np.int64, len(values))
     if float in types:
@@ -496,9 +492,10 @@ def _joined_rows(first: RowsOfSegments, second: RowsOfSegments) -> NDArray[np.in
 
 def lacks_segment(place: str, name: str | int, title: str, others: Iterable[str | int]) -> str:
     """Return the beginning of the error for a segment that an input lacks, which has others."""
-    key = id_key(name)
-    alike = next((other for other in others if id_key(other) == key), None)
-    but = "" if alike is None else f", but {alike!r} is"
+    but = ""
+    for other in others:
+        if id_key(other) == id_key(name):
+            but = f", but {other!r} is"
     return f"{place}: segment {name!r} is not in {title}{but}. Add it there, "
 
 
@@ -526,18 +523,12 @@ class TablePart:
 
     They hold scores, or the names of systems, metrics and runs.
     """
-    name: str = ""
-    """The system, if the table has several."""
-
-    @property
-    def title(self) -> str:
-        """The rows in messages."""
-        return f"{self.name} in {self.table.title}" if self.name else self.table.title
+    of_system: str = ""
+    """What follows the table in messages if it has several systems, such as " of B"."""
 
     def place(self, row: int) -> str:
         """Return the place of a row of the table in messages."""
-        place = self.table.place(row)
-        return f"{place} ({self.name})" if self.name else place
+        return f"{self.table.place(row)}{self.of_system}"
 
     @property
     def columns(self) -> list[str]:
@@ -641,8 +632,10 @@ class JoinCheck:
         self, moved: Moved, first: TablePart, second: TablePart, joined: NDArray[np.intp]
     ) -> InputError:
         """Return the error for a value, or words, in rows that were not joined, (segments, 2)."""
-        are_ids = _are_by_id(first, second)
-        evidence = "its words are"
+        how = "position"
+        if _are_by_id(first, second):
+            how = "id"
+        evidence = "its words are those"
         named: list[str | Argument] = []
         if moved.column:
             evidence = f"its {moved.column!r} is the {moved.other_column!r}"
@@ -650,7 +643,7 @@ class JoinCheck:
             if all(map(self._may_be_ids, (first, second), columns)):
                 named = ["if that column has the ids, ", _named_ids(columns), ", "]
         return InputError(
-            f"By {'id' if are_ids else 'position'}, {first.place(joined[moved.row, 0])} meets "
+            f"By {how}, {first.place(joined[moved.row, 0])} meets "
             f"{second.place(joined[moved.row, 1])}, but {evidence} of "
             f"{second.place(joined[moved.other_row, 1])}: ",
             *named,
@@ -683,8 +676,8 @@ def _unshown(names: tuple[str, str], first: TablePart, second: TablePart) -> Inp
         how = "belong together by their ids, which only count"
     columns = " and ".join(map(repr, dict.fromkeys(names)))
     return InputError(
-        f"Nothing shows that the rows of {first.title} and {second.title} {how}; look at "
-        f"{columns}. Name a column of ids, ",
+        f"Nothing shows that the rows of {first.rows.title}{first.of_system} and "
+        f"{second.rows.title}{second.of_system} {how}; look at {columns}. Name a column of ids, ",
         NAMED_IDS,
         ", or, ",
         *_trusted(first, second),
@@ -704,7 +697,7 @@ def _trusted(first: TablePart, second: TablePart) -> list[str | Argument]:
 def _named_ids(columns: Iterable[str]) -> Argument:
     """Return the option that names a column of ids, or that of each table."""
     names = list(dict.fromkeys(columns))
-    return Argument("columns", {"segment": names[0] if len(names) == 1 else names})
+    return Argument("columns", {"segment": names if names[1:] else names[0]})
 
 
 # Two whole tables.

@@ -21,7 +21,7 @@ import numpy as np
 
 from bertscore_onnx.errors import Argument, InputError, InputTypeError, either
 from bertscore_onnx.tables.batches import check_form
-from bertscore_onnx.tables.joins import Rows, rows_of_table
+from bertscore_onnx.tables.joins import NAMED_IDS, Rows, rows_of_table
 from bertscore_onnx.tables.roles import (
     ID_COLUMNS,
     NO_IDS,
@@ -172,7 +172,7 @@ class InputReader:
             repeating = {key: self.roles.of(table, key) for key in ("system", "run")}
             used |= {key: of_key for key, of_key in repeating.items() if of_key}
             if len(used) > 1:
-                rows = rows.part(_first_rows(table, ids, cells))
+                rows = rows.part(_first_rows(table, ids, cells, names))
         return Column(table.title, rows, [cells[row] for row in rows.at], role, used)
 
     def _rows_of(self, table: WholeTable) -> Rows:
@@ -468,7 +468,9 @@ def _add(found: dict[str, Systems], further: Mapping[str, Systems]) -> None:
             earlier[name] = runs
 
 
-def _first_rows(table: WholeTable, ids: Sequence[str], cells: Sequence[Any]) -> list[int]:
+def _first_rows(
+    table: WholeTable, ids: Sequence[str], cells: Sequence[Any], names: Sequence[str]
+) -> list[int]:
     """Return the first row of each segment.
 
     InputError is raised if another row of it has another value.
@@ -478,8 +480,11 @@ def _first_rows(table: WholeTable, ids: Sequence[str], cells: Sequence[Any]) -> 
         earlier = first.setdefault(name, row)
         if cells[row] != cells[earlier]:
             raise InputError(
-                f"{table.place(row)}: segment {name!r} has another value than in "
-                f"{table.place(earlier)}; expected the same in both."
+                f"{table.place(row)}: segment {name!r} has another value of {'+'.join(names)!r} "
+                f"than in {table.place(earlier)}; expected the same in both, or name a column of "
+                "ids that differ, ",
+                NAMED_IDS,
+                ".",
             )
     return list(first.values())
 

@@ -261,14 +261,13 @@ def _how_joined(
         # Outputs and results may differ between tables whose rows are the same segments.
         outputs = frozenset(names["candidate"])
         left_out = frozenset().union(*(names[role] for role in _ROLES_OF_RESULTS))
-        names_of_rows: dict[Rows, str] = {}
-        for column in of_table:
-            name = f"{column.name} {column.run}".strip()
-            names_of_rows.setdefault(column.rows, name)
+        names_of_rows = {column.rows: f" of {column.name} {column.run}" for column in of_table}
         parts = []
         for rows, name in names_of_rows.items():
-            shown = name if len(names_of_rows) > 1 else ""
-            parts.append(TablePart(table, rows, outputs, left_out, shown))
+            of_system = ""
+            if len(names_of_rows) > 1:
+                of_system = name.rstrip()
+            parts.append(TablePart(table, rows, outputs, left_out, of_system))
         tables.append(parts)
     return JoinCheck(rows_of).of_tables(tables)
 
