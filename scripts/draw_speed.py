@@ -40,7 +40,6 @@ WIDTH, MARGIN = 460, 16  # as wide as a phone can show
 
 COLUMNS_ON_AVX2 = {
     "bert-score": "bert-score 0.3.13",
-    "bert-score 0.3.13, fast tokenizer": "with its fast tokenizer",
     "a script": "a script",
     "ours": "bertscore-onnx",
     "ours, int8": "in int8",
@@ -163,7 +162,7 @@ def cell(found: Measured, name: str) -> str:
 
 MKL = (
     "On AMD, MKL multiplies matrices for PyTorch about half as fast as ONNX Runtime does (97 and 192 "
-    "GFLOP in a second of processor time on a Zen 5), so there the script is the fair rival."
+    "GFLOP in a second of processor time on a Zen 5): compare with the script there."
 )
 """What to know of speeds against PyTorch on AMD; no environment variable changes it."""
 
@@ -173,7 +172,8 @@ def summary(page: str, document: Path) -> str:
     if document == README:
         return headline(figures_of(page, "AMX"))
     with_bfloat16 = [_summary_on(page, name, COLUMNS_WITH_BF16) for name in ("AMX", "AVX-512")]
-    return "\n\n".join([*with_bfloat16, _summary_on(page, "AVX2", COLUMNS_ON_AVX2)])
+    on_avx2 = _summary_on(page, "AVX2", COLUMNS_ON_AVX2)
+    return "\n\n".join([*with_bfloat16, on_avx2, textwrap.fill(MKL, 120)])
 
 
 def headline(figures: str) -> str:
@@ -209,8 +209,6 @@ def _summary_on(page: str, instruction_set: str, columns: dict[str, str]) -> str
     processor = f"{facts['processor']} with {instruction_set}"
     load = f"load {facts['load at the start']} at the start"
     lines += ["", f"{facts['day']}{commit}, on an {processor}, {load}."]
-    if "AMD" in processor:
-        lines += textwrap.wrap(MKL, 120)
     return "\n".join(lines)
 
 
