@@ -149,11 +149,6 @@ class Container:
     def wait(self) -> int:
         return self._outer.wait(GUARD)
 
-    def is_over(self, seconds: float) -> bool:
-        """Wait a little; return whether it has ended."""
-        threading.Event().wait(seconds)
-        return self._outer.poll() is not None
-
     def kill(self) -> None:
         if self._outer.poll() is None:
             self._send(signal.SIGKILL)  # to change the user has freed it from --kill-child
@@ -208,14 +203,6 @@ def test_it_serves_in_little_memory_and_ends_with_0(start, minilm_bundle):
         container.terminate()
         assert container.wait() == 0
     assert "Stopped." in container.log
-
-
-def test_it_can_be_stopped_while_it_loads(start):
-    with start() as container:
-        while not container.is_over(0.02):
-            container.terminate()
-        assert container.wait() == 0
-    assert "Serving" not in container.log
 
 
 def test_the_check_of_its_health_reads_the_port_that_it_serves():
