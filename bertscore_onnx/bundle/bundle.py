@@ -297,10 +297,7 @@ def external_files(path: Path, *, may_loop: bool = False) -> set[str]:
 def _locations(
     content: mmap.mmap, start: int, end: int, message: str, *, may_loop: bool
 ) -> Iterator[str]:
-    """Yield the files that are named in a message.
-
-    It stands between the bytes `start` and `end`.
-    """
+    """Yield the files that are named in the message between the bytes `start` and `end`."""
     if message == "function":
         raise GraphError(
             "The graph has functions of its own, which may call themselves. Export the model again."

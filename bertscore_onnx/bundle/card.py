@@ -36,8 +36,9 @@ def model_card(
 ) -> str:
     """Return the card of the bundles in a folder or repository.
 
-    They are given by the names to load them by, at least one. `license_fields` are from the base
-    model's card, as `read_license` returns them.
+    Args:
+        bundles: at least one, by the names to load them by.
+        license_fields: of the base model's card, as `read_license` returns them.
     """
     name, first = next(iter(bundles.items()))
     lines = [

@@ -45,10 +45,9 @@ _LANGUAGE_CODE = re.compile("([a-z]{2,3})([-_][a-z0-9]{2,8})*")
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The mean scores of random sentence pairs, each below 1.
+    """The mean scores of random sentence pairs by one model and layer in one language, below 1.
 
-    They are of one model, layer and language. bert-score's `journal/rescale_baseline.md` explains
-    how scores are rescaled with them.
+    bert-score's `journal/rescale_baseline.md` explains how scores are rescaled with them.
     """
 
     precision: float
@@ -220,11 +219,9 @@ def find(name: str) -> CatalogueEntry | None:
 
 
 def misnamed(name: str, model: Architecture) -> str | None:
-    """Return how a model of the catalogue and another of its name differ.
+    """Return how a model of the catalogue differs from another that has its name, else None.
 
-    None unless it is another for certain.
-
-    Models of the same type and sizes, such as one that was fine-tuned, cannot be told apart.
+    Models of the same type and sizes, such as fine-tuned ones, cannot be told apart.
     """
     entry = find(name)
     if entry is None or model.may_be(entry.architecture):
@@ -243,10 +240,10 @@ def lower_code(language: str) -> str:
 
 
 def default_model(language: str) -> str:
-    """Return the default model of a language.
+    """Return the default model of a language, as bert-score's `lang2model` (`utils.py`) has it.
 
-    It is that of bert-score's `lang2model` (`utils.py`). Takes a code such as `en`, in any case;
-    the catalogue's other codes get the multilingual model, and whatever is none an InputError.
+    Takes a code such as `en`, in any case. The catalogue's other codes get the multilingual model;
+    for anything else an InputError is raised.
     """
     languages = _document()["languages"]
     code = lower_code(language)
@@ -290,18 +287,14 @@ def nearest_names(name: str, candidates: Iterable[str]) -> list[str]:
 
 
 def baseline_languages(name: str) -> list[str]:
-    """Return the languages that have a baseline for this model, sorted.
-
-    None for an unknown model.
-    """
+    """Return the languages that have a baseline for this model, sorted; none if it is unknown."""
     return sorted(_baseline_files(name))
 
 
 def baselines(name: str, num_layers: int) -> dict[str, Baseline]:
-    """Return language to baseline for one layer of a model.
+    """Return language to baseline for one layer, from bert-score's `rescale_baseline` folder.
 
-    They are from bert-score's `rescale_baseline` folder. Languages without a row for the layer are
-    absent, so the result is empty for an unknown model or layer.
+    Languages without a row for the layer are absent: all of them for an unknown model or layer.
     """
     of_layer = {}
     for language, file in sorted(_baseline_files(name).items()):
@@ -316,10 +309,7 @@ def baselines(name: str, num_layers: int) -> dict[str, Baseline]:
 
 @cache
 def largest_differences() -> Mapping[str, float]:
-    """Return by family the largest difference of scores from the original's.
-
-    It is measured on tiny random models.
-    """
+    """Return by family the largest difference from the original's scores, on tiny random models."""
     with _folder().joinpath("parity.csv").open(encoding="utf-8") as lines:
         largest = {row["family"]: float(row["largest_difference"]) for row in csv.DictReader(lines)}
     return MappingProxyType(largest)
@@ -335,10 +325,7 @@ def _folder() -> Traversable:
 
 
 def _baseline_files(name: str) -> dict[str, Traversable]:
-    """Return language to baseline file, for names of the catalogue only.
-
-    Others could be any path.
-    """
+    """Return language to baseline file, for names of the catalogue only: others may be any path."""
     if name not in entries():
         return {}
     of_languages = {}

@@ -56,10 +56,7 @@ Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 
 
 class GoldenPair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A pair of sentences and the scores that the original model gives it.
-
-    They are without idf or rescaling.
-    """
+    """A pair of sentences and its scores by the original model, without idf or rescaling."""
 
     candidate: str
     reference: str
@@ -72,10 +69,7 @@ class GoldenPair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SlowDifferences(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Counts of texts whose ids differ from the slow tokenizer's.
-
-    They are compared with those by the fast tokenizer of the same model.
-    """
+    """Counts of texts whose ids by the fast tokenizer differ from the slow tokenizer's."""
 
     num_texts: Annotated[int, msgspec.Meta(ge=1)]
     """The number of texts that both encoded, plain ones and edge cases."""
@@ -86,10 +80,7 @@ class SlowDifferences(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class UnrelatedScores(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The scores of random pairs in one language.
-
-    They exist if a baseline was measured with the bundle itself.
-    """
+    """The scores of random pairs in one language, from a baseline measured with the bundle."""
 
     num_pairs: Annotated[int, msgspec.Meta(ge=1)]
 

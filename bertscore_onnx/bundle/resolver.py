@@ -100,18 +100,14 @@ def installed_models() -> list[str]:
 
 
 def _is_path(name: str) -> bool:
-    """Return whether a name can only be a path.
-
-    Models on the Hub are named `model` or `organisation/model`.
+    """Return whether a name can only be a path: on the Hub names are `model` or
+    `organisation/model`.
     """
     return not name or name[0] in "./~" or name[-1] == "/" or "\\" in name or name.count("/") > 1
 
 
 def _of_layers(bundle: Bundle, num_layers: int | None, *, all_layers: bool) -> Bundle:
-    """Return the requested layers of a bundle opened by its path.
-
-    Raise an UnknownLayerError if it lacks them.
-    """
+    """Return the requested layers of a bundle opened by its path, or raise an UnknownLayerError."""
     manifest = bundle.manifest
     # A bundle of one layer cannot give all; that of all layers can give each.
     if all_layers:
@@ -165,10 +161,7 @@ def _check_place(bundle: Bundle, name: str) -> None:
 def _check_variant(
     bundle: Bundle, tokenizer_mode: TokenizerMode | None, precision: Precision | None
 ) -> None:
-    """Raise an InputError if a bundle is of another variant than requested.
-
-    The bundle was opened by its path; the variant is its tokenizer and its precision.
-    """
+    """Raise an InputError if a bundle opened by its path has another tokenizer or precision."""
     manifest = bundle.manifest
     wanted = Variant(
         manifest.num_layers,
@@ -196,10 +189,7 @@ def _check_variant(
 def _folder_of_one_layer(
     name: str, num_layers: int | None, tokenizer_mode: TokenizerMode, precision: Precision
 ) -> Path:
-    """Return the folder of a model's single-layer bundle.
-
-    The layer is the given one, the catalogue's, or the only one.
-    """
+    """Return the folder of a bundle of the given layer, the catalogue's, or the only one."""
     entry = catalogue.find(name)
     if num_layers is None and entry is not None:
         num_layers = entry.num_layers
@@ -226,10 +216,7 @@ def _folder_of_one_layer(
 
 
 def _exported(name: str, variant: Variant) -> Path:
-    """Return the folder of a bundle.
-
-    Raise an error with the command to export it if it does not exist.
-    """
+    """Return the folder of a bundle; if there is none, raise an error with the export command."""
     folder = bundle_folder(name, variant)
     if (folder / MANIFEST).is_file():
         return folder
@@ -253,10 +240,7 @@ def _exported(name: str, variant: Variant) -> Path:
 
 
 def _export_of(name: str, wanted: Variant | Manifest, layer: str) -> str:
-    """Return the command that exports another variant of a model.
-
-    The name of the model may have been chosen.
-    """
+    """Return the command that exports another variant of a model, also under a chosen name."""
     options = layer
     if wanted.tokenizer_mode != "slow":
         options += f" --tokenizer-mode {wanted.tokenizer_mode}"

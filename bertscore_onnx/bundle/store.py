@@ -56,10 +56,9 @@ def default_model() -> str | None:
 
 
 def store_root() -> Path:
-    """Return the folder where bundles are exported to and looked up.
+    """Return the folder of exported bundles, which need not exist.
 
-    It may not exist yet. Raises a BundleNotFoundError if the user has no home folder and none is
-    named.
+    Raises a BundleNotFoundError if the user has no home folder and none is named.
     """
     home = os.environ.get("BERTSCORE_ONNX_HOME")
     try:
@@ -80,10 +79,7 @@ def store_root() -> Path:
 
 
 def bundle_folder(model_id: str, variant: Variant) -> Path:
-    """Return the folder of one bundle.
-
-    It is `bundles/MODEL/VARIANT` in the home folder.
-    """
+    """Return the folder of one bundle: `bundles/MODEL/VARIANT` in the home folder."""
     return _model_folder(model_id) / variant.folder_name
 
 
@@ -133,10 +129,7 @@ def file_digest(path: Path) -> str:
 
 
 def cached_digest(path: Path, *, read_again: bool = False) -> str:
-    """Return the SHA-256 of a file.
-
-    It is from the cache if the file's stamp is unchanged and `read_again` is not set.
-    """
+    """Return the SHA-256 of a file, from the cache if its stamp is unchanged, or read again."""
     path = path.resolve()
     stamp = file_stamp(path)
     cache = _cache_file()
@@ -151,10 +144,7 @@ def cached_digest(path: Path, *, read_again: bool = False) -> str:
 
 
 def _cache_file() -> Path | None:
-    """Return the path of the cache.
-
-    None without a home folder, or if others can write to it.
-    """
+    """Return the path of the cache; None without a home folder, or if others can write to it."""
     try:
         folder = store_root()
     except BundleNotFoundError:
@@ -168,10 +158,7 @@ def _cache_file() -> Path | None:
 
 
 def _is_own(status: os.stat_result, writable_by_others: int) -> bool:
-    """Return whether a file is this user's and lacks certain permission bits.
-
-    Always True on Windows, without both.
-    """
+    """Return whether a file is this user's and lacks permission bits; always True on Windows."""
     return not hasattr(os, "geteuid") or (
         status.st_uid == os.geteuid() and not status.st_mode & writable_by_others
     )

@@ -28,10 +28,7 @@ options.
 
 
 def main() -> None:
-    """Run the program that the command line names.
-
-    It gets the arguments after its name.
-    """
+    """Run the program that the command line names, with the arguments after its name."""
     match sys.argv[1:]:
         case ["-h" | "--help", *_]:
             print(USAGE)

@@ -81,10 +81,7 @@ class TokenMatches:
         return self.similarities[self.best_reference]
 
     def to_html(self) -> str:
-        """Return a whole page, with the matrix of similarities.
-
-        It has no script, style sheet or external files.
-        """
+        """Return a whole page with the matrix of similarities, without script or external files."""
         title = f"Which tokens match: F {self.F:.3f}"
         remarks = [f"<p>{remark}</p>" for remark in self.best.remarks]
         elements = [
@@ -490,10 +487,7 @@ def _table(
 
 
 def _side_by_side(left: Sequence[str], right: Sequence[str], canvas: _Canvas) -> Iterator[str]:
-    """Yield the lines of two tables, side by side if there is room.
-
-    Otherwise the right one stands below the left one.
-    """
+    """Yield the lines of two tables, side by side or, without room, one below the other."""
     if text_width(left[0]) + len(_BETWEEN) + text_width(right[0]) > canvas.width:
         for line in (*left, "", *right):
             yield line.rstrip()
@@ -523,10 +517,7 @@ def _shaded(matches: Sequence[TokenMatch], canvas: _Canvas) -> Iterator[str]:
 
 
 def _style(match: TokenMatch) -> str:
-    """Return the escape sequence for a token.
-
-    A token that weighs nothing is faint and slanted.
-    """
+    """Return the escape sequence for a token; without weight it is faint and slanted."""
     if match.weight == 0:
         return "\x1b[2;3m"
     place = min(int(match.shade * len(SHADES)), len(SHADES) - 1)

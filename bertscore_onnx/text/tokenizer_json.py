@@ -60,10 +60,7 @@ class _Model(msgspec.Struct):
 
 
 class _Content(msgspec.Struct):
-    """What is read of a `tokenizer.json` beside the package.
-
-    It is checked, or read more exactly than by the package.
-    """
+    """The parts of a `tokenizer.json` that are checked, or read more exactly than there."""
 
     model: _Model = msgspec.field(default_factory=_Model)
     normalizer: Any = None
@@ -129,10 +126,7 @@ class TokenizerJson:
                 yield encoding.ids
 
     def _groups(self, texts: Sequence[str], *, together: bool) -> Iterator[list[str]]:
-        """Yield texts in groups that may be encoded at a time.
-
-        A group has a few million characters, however they grow.
-        """
+        """Yield texts in groups of a few million characters, however they grow."""
         group: list[str] = []
         size = 0.0
         for text in texts:
@@ -230,10 +224,7 @@ def _check_ids(ids: Iterable[int]) -> None:
 
 
 def _trie_bytes(tokens: Sequence[str]) -> int:
-    """Return the bytes of tokens.
-
-    If they are many, common beginnings are counted once.
-    """
+    """Return the bytes of tokens; of many, common beginnings are counted once."""
     encoded = sorted(token.encode() for token in tokens)
     size = sum(map(len, encoded))
     if size <= MAX_TRIE_BYTES:
@@ -248,10 +239,7 @@ def _trie_bytes(tokens: Sequence[str]) -> int:
 
 
 def _check_post_processor(processor: Any) -> None:
-    """Raise a ValueError if a post-processor multiplies a text.
-
-    It may put only some tokens around the text, and write it once.
-    """
+    """Raise a ValueError unless a post-processor writes a text once, with some tokens around it."""
     number = 0
     for stage in stages_of(processor, "processors"):
         special = stage.get("special_tokens")

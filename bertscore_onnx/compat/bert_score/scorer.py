@@ -131,10 +131,7 @@ class BERTScorer:
         return (scores, self.hash) if return_hash else scores
 
     def plot_example(self, candidate: str, reference: str, fname: str = "") -> None:
-        """Draw which tokens match.
-
-        It does so as `bertscore_onnx.BERTScorer.plot_example` does.
-        """
+        """Draw which tokens match, as `bertscore_onnx.BERTScorer.plot_example` does."""
         self._scorer.plot_example(candidate, reference, fname)
 
     def __repr__(self) -> str:

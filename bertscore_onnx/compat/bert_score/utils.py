@@ -75,10 +75,10 @@ def get_hash(
     use_custom_baseline: bool,
     use_fast_tokenizer: bool,
 ) -> str:
-    """Return bert-score's line about the settings.
+    """Return bert-score's line about the settings, with this library in place of transformers.
 
-    It has this library in place of transformers. It does not distinguish idf weights of different
-    sentences; `bertscore_onnx.BERTScorer.signature` does.
+    Idf weights of different sentences have the same line, unlike in
+    `bertscore_onnx.BERTScorer.signature`.
     """
     weights = "idf" if idf else "no-idf"
     line = f"{model}_L{num_layers}_{weights}_version={__version__}"
