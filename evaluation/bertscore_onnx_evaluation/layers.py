@@ -449,9 +449,8 @@ def optimism(mean: Floats, resampled: Floats) -> float:
 
 
 def pairs_into_one_language(names: Iterable[str]) -> list[str]:
-    """Return the language pairs into the most common language.
+    """Return the language pairs into the language of more than half of them, else all pairs.
 
-    It is the language that more than half of the pairs share; all pairs where there is none.
     Candidates and references are of the target language, so pairs such as cs-en and de-en test the
     same ability of a model, and en-ru another. bert-score's `tune_layers.py` takes the pairs into
     English.

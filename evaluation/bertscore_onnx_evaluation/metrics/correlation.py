@@ -225,7 +225,7 @@ def pearson(human: Floats, metric: Floats) -> Floats:
 def pearson_of_moments(moments: Iterable[Floats], of_constant: float = 0.0) -> Floats:
     """Return Pearson's r from the sums of 1, g, g², x, x² and g·x, each (…).
 
-    It is NaN where human scores g are constant, else `of_constant` where the metric's scores x are.
+    r is NaN where human scores g are constant, else `of_constant` where the metric's scores x are.
     """
     number, g, gg, x, xx, gx = moments
     number = np.maximum(number, 1)
@@ -290,7 +290,7 @@ def soft_pairwise_accuracy(
 ) -> Measure:
     """Return SPA, section 3 of the paper.
 
-    It is 1 − the mean over pairs of systems of |p by human scores − p by the metric|.
+    SPA is 1 − the mean over pairs of systems of |p by human scores − p by the metric|.
 
     p is the probability of such a lead of one system over another if the two were equal
     (`superiority`). The paper takes each pair in one order; with ties the other order has another
@@ -372,9 +372,9 @@ DIGITS = 12
 
 
 def tie_calibrated_accuracy(human: Floats, metric: Floats) -> Measure:
-    """Find the ε at which a metric agrees best with human scores.
+    """Find the ε at which a metric agrees best with human scores, and how often it then agrees.
 
-    Its value is how often it agrees then. A segment's accuracy is (concordant pairs + pairs tied in
+    A segment's accuracy is (concordant pairs + pairs tied in
     both) / all pairs, section 5 of the paper; ε is one for the whole set and maximises the mean
     over segments, section 6 (mt-metrics-eval: `tau_optimization.py`, with every pair in the
     sample). Annotators tie where their scores are equal to the last bit, the metric where |Δ| ≤ ε.

@@ -80,9 +80,9 @@ class JudgedSystems:
         return sorted(set(chain.from_iterable(pairs)))
 
     def judged(self) -> "JudgedSystems":
-        """Return the systems that annotators judged, by name.
+        """Return the systems that annotators judged, by name, with all their segments.
 
-        They have all their segments. Higher scores are better.
+        Higher scores are better.
 
         Raises:
             InputError: there are none, shapes differ, or a metric lacks a score that has a human

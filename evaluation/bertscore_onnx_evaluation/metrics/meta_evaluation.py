@@ -126,7 +126,7 @@ class MetaEvaluation(Result):
     def figure(self) -> "Figure":
         """Return a matplotlib figure of acc*_eq and SPA with intervals.
 
-        It has a row for each metric, and a line for the best sentinel.
+        Each metric has a row, and the best sentinel a line.
 
         Raises:
             InputError: no metric has a value of either.

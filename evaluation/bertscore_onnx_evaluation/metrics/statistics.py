@@ -114,9 +114,9 @@ def segment_sums(human: Floats, metric: Floats, units: NDArray[np.int64]) -> dic
 def system_sums(
     systems: tuple[Floats, Floats], segments: tuple[Floats, Floats], units: NDArray[np.int64]
 ) -> UnitSums:
-    """Return the correlation of a metric's system scores with human scores.
+    """Return the correlation of a metric's system scores with human scores, from sums over units.
 
-    It is a function of sums over units. Scores by annotators and by the metric are (systems,) and
+    Scores by annotators and by the metric are (systems,) and
     (systems, segments). A system's score moves as the mean of its judged segments does; the score
     itself may be of other segments too, or of a corpus. Without any judged segment it stays as it
     is.
@@ -261,9 +261,9 @@ def _exchanges(num_units: int, permutations: int, seed: int) -> Iterator[Floats]
 
 
 def degrees_of_freedom(influences: Floats) -> float:
-    """Return the degrees of freedom of a sum of influences, (units,).
+    """Return the degrees of freedom of a sum of influences, (units,), not all 0.
 
-    They are few if a few units make the sum. Influences are not all 0.
+    A few units that make the sum have few.
 
     2n / (κ − (n − 3)/(n − 1)) for the kurtosis κ: B. O'Neill, "Some Useful Moment Results in
     Sampling Problems", The American Statistician 2014.
@@ -275,9 +275,9 @@ def degrees_of_freedom(influences: Floats) -> float:
 
 
 def jackknife_error(units: UnitSums, effective: float, *, of_z: bool) -> tuple[float, float]:
-    """Return the standard error of a statistic, and its degrees of freedom.
+    """Return the standard error of a statistic by a jackknife, and its degrees of freedom.
 
-    It is found by a jackknife of the units. `effective` is the number of units of one size that
+    `effective` is the number of units of one size that
     would tell as much. The error of r is that of Fisher's z, which is more nearly normal. It is NaN
     where leaving a unit out has no value, or changes none: nothing is certain.
     """
