@@ -311,9 +311,6 @@ CASES = {
     "COMET in JSON, another key": Case(
         {"c.json": comet("AB", "score")}, "--scores c.json", {"score": ab()}
     ),
-    "COMET in JSON for each system": Case(
-        {"a.json": comet("A"), "b.json": comet("B")}, "--scores a.json b.json", {"COMET": ab()}
-    ),
     "COMET with names": Case(
         {"1.json": comet("A"), "2.json": comet("A").replace("0.", "0.0")},
         "--scores new=2.json old=1.json",

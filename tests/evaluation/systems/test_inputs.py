@@ -305,29 +305,20 @@ def test_columns_of_tables_of_systems_are_metrics(frame):
     assert by_metric.inputs[-1] == "Higher is taken as better: one."
 
 
-def test_columns_have_the_roles_that_are_named(frame):
-    long = frame.melt(
-        id_vars=["tokens"], value_vars=["B", "A"], var_name="model", value_name="output"
-    )
-    roles = {"system": "model", "segment": "tokens", "score": "output"}
-    found = compare(scores=long, columns=roles)
-    assert found.systems == ("B", "A")
-    assert found.choices[0].roles == {
-        "system": ("model",),
-        "score": ("output",),
-        "segment": ("tokens",),
-    }
-    assert deltas(found) == {"output": delta(NUMBERS["B"], NUMBERS["A"])}
-    for columns, message in (
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
         ({"id": "tokens"}, "no role 'id' of columns; expected one of system"),
-        ({"system": ["model", "output"]}, "names 2 columns; expected one"),
+        ({"system": ["A", "B"]}, "names 2 columns; expected one"),
         (
-            {**roles, "run": "seed"},
-            r"no column 'seed', of columns=\{\"run\": \"seed\"\}; the tables have tokens",
+            {"run": "seed"},
+            r"no column 'seed', of columns=\{\"run\": \"seed\"\}; the tables have question",
         ),
-    ):
-        with pytest.raises(InputError, match=message):
-            compare(scores=long, columns=columns)
+    ],
+)
+def test_a_role_or_a_column_that_is_none_is_refused(frame, columns, message):
+    with pytest.raises(InputError, match=message):
+        compare(scores=frame, systems=["A", "B"], columns=columns)
 
 
 TEXT_FORMS = {
