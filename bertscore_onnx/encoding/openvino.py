@@ -30,15 +30,15 @@ def load_openvino() -> Any:
 
     Raises a MissingExtraError if it is not installed.
     """
-    telemetry = sys.modules.get(_TELEMETRY)
-    sys.modules[_TELEMETRY] = None  # type: ignore[assignment]  # its import fails
+    modules: dict[str, Any] = sys.modules
+    before = {name: modules[name] for name in (_TELEMETRY,) if name in modules}
+    modules[_TELEMETRY] = None  # so that its import fails
     try:
         with needs_extra("openvino", 'device="openvino"'):
             import openvino
     finally:
-        del sys.modules[_TELEMETRY]
-        if telemetry is not None:
-            sys.modules[_TELEMETRY] = telemetry
+        del modules[_TELEMETRY]
+        modules.update(before)
     return openvino
 
 
@@ -90,7 +90,8 @@ def open_in_openvino(
     except Exception as error:  # OpenVINO raises bare RuntimeErrors
         if is_interrupt(error):
             raise
-        reason = str(error).strip().splitlines()[-1]  # where it was raised comes before
+        # where it was raised comes before; an error of memory has no message
+        reason = (str(error).strip() or "out of memory").splitlines()[-1]
         return None, f"{reason} Bundles by older versions have to be exported again"
 
 

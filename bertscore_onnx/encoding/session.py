@@ -158,7 +158,7 @@ class HostPlace:
         output = self._output
         self._output = None
         if output is not None and output is not self._array:
-            self._array[...] = output[self._layer] if self._written else output
+            self.fill(output)
 
 
 @dataclass(frozen=True, slots=True)

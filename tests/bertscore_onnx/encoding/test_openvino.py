@@ -161,7 +161,8 @@ IMPORTS = {
     "theirs last": "score(); import openvino",
     "telemetry first": "import openvino_telemetry; score(); assert openvino_telemetry.Telemetry",
     "theirs, without telemetry": (
-        "import sys; sys.modules['openvino_telemetry'] = None; import openvino; score()"
+        "import sys; sys.modules['openvino_telemetry'] = None; import openvino; score(); "
+        "assert sys.modules['openvino_telemetry'] is None"
     ),
 }
 SCORE = """
