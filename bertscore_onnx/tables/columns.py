@@ -36,9 +36,7 @@ class TextColumn:
     """A column of texts."""
 
     names: tuple[str, ...]
-    """Its possible names. The first counts if a table has it; otherwise the table may have only one
-    of them.
-    """
+    """Its name, or several possible names, of which a table may have one."""
 
     option: str | Argument
     """The option, or argument, that names it; empty if none does."""
@@ -85,9 +83,7 @@ class TextColumn:
         if self.role:
             found = usual_columns(self.role, available, place, self.option)
         elif len(found) > 1:
-            if found[0] != self.names[0]:
-                raise several_usual_names(found, place, self.option)
-            found = found[:1]
+            raise several_usual_names(found, place, self.option)
         if not found:
             raise self._not_found(available, place, advice)
         columns: list[TextColumn] = []
