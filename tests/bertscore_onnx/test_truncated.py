@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer, score
-from bertscore_onnx.scoring.inputs import collect_pairs
 from bertscore_onnx_service import MicroBatcher
 
 pytestmark = [
@@ -54,36 +53,6 @@ def test_the_truncated_pairs_are_named(short):
     )
     assert not short.score(["", "a"], ["a", ""]).truncated.any()
     assert short.score([], []).truncated.shape == (0,)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_neither_order_nor_neighbours_change_it(short, small_chunks, monkeypatch, seed):
-    monkeypatch.setattr("bertscore_onnx.scoring.pipeline.CHUNK_BYTES", 3000)
-    rng = np.random.default_rng(seed)
-    pairs = [PAIRS[row] for row in rng.integers(len(PAIRS), size=40)]
-    candidates, references, expected = sides(pairs)
-    with BERTScorer(short.bundle.path, device="cpu", max_length=8) as scorer:
-        assert scorer.score(candidates, references).truncated.tolist() == expected
-        alone = [
-            scorer.score([candidate], [some])
-            for candidate, some in zip(candidates, references, strict=True)
-        ]
-        assert [one.truncated.item() for one in alone] == expected
-        assert [
-            one.truncated for one in scorer.stream(zip(candidates, references, strict=True))
-        ] == expected
-
-
-def test_a_text_that_fits_and_one_cut_to_it_stay_apart(short):
-    """Both have the same tokens."""
-    ids = [
-        text.ids.tolist()
-        for text in short.tokenise(collect_pairs([FULL], [LONG]))[0].tokenised.values()
-    ]
-    assert ids[0] == ids[1]
-    scores = short.score([FULL, LONG], ["a cat", "a cat"])
-    assert scores.F[0] == scores.F[1]
-    assert scores.truncated.tolist() == [False, True]
 
 
 def test_encoded_texts_keep_it(short):
