@@ -245,7 +245,10 @@ class InputReader:
             for name in names:
                 if name not in of_metric:
                     raise self._lacking(name, metric, found, [key for key in entries if key])
-        return {metric: {name: found[metric][name] for name in names} for metric in found}
+        chosen: dict[str, Systems] = {}
+        for metric, of_metric in found.items():
+            chosen[metric] = {name: of_metric[name] for name in names}
+        return chosen
 
     def _melted(
         self, value: Any, role: OfSystems, names: Sequence[str] | None, key: str, metric: str = ""
@@ -382,9 +385,12 @@ class InputReader:
         Rows of several parts need ids.
         """
         whole = self._rows_of(table)
-        none = [""] * len(table)
-        roles = ("metric", "system", "run")
-        by_role = [table.keys(*used[role]) if role in used else none for role in roles]
+        by_role: list[Sequence[str]] = []
+        for role in ("metric", "system", "run"):
+            of_rows: Sequence[str] = [""] * len(table)
+            if role in used:
+                of_rows = table.keys(*used[role])
+            by_role.append(of_rows)
         keys = list(zip(*by_role, strict=True))
         if len({*keys}) < 2:
             return {next(iter(keys), ("", "", "")): whole}
