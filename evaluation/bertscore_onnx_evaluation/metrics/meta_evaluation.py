@@ -11,6 +11,7 @@ from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.table import Table, TableFormat, listed, plural
 from bertscore_onnx_evaluation.metrics.agreement import (
     R_OF_OUTPUTS,
+    R_OF_SYSTEMS,
     LanguagePairResult,
     MetricMean,
     label,
@@ -241,8 +242,8 @@ class MetaEvaluation(Result):
 
 
 def _table_of(result: LanguagePairResult) -> MeasuresTable:
-    """Return the metrics and the best sentinels by the measures that rank; else by r."""
-    keys = result.ranked_by or (R_OF_OUTPUTS,)
+    """Return the metrics and the best sentinels by the measures that rank; else by each r."""
+    keys = result.ranked_by or (R_OF_OUTPUTS, R_OF_SYSTEMS)
     rows: dict[str, dict[str, Measure]] = {}
     for metric in (*result.metrics, *result.best_sentinels.values()):
         rows[metric.name] = {}

@@ -42,6 +42,9 @@ MEASURES = {
     ),
     "spa": Printed("SPA", "systems", number(3), "SPA: soft pairwise accuracy of systems"),
     "pearson": Printed("r", "outputs", number(3, signed=True), "r: Pearson's, over all outputs"),
+    "system_pearson": Printed(
+        "r of systems", "systems", number(3, signed=True), "r of systems: Pearson's"
+    ),
 }
 
 
