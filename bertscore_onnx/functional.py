@@ -109,9 +109,8 @@ class ScorerCache:
 
 
 def _key_of(settings: ScorerSettings) -> Hashable:
-    """Return a key for the settings.
-
-    It stays right when the working directory or the home of bundles changes.
+    """Return a key for the settings that takes account of the working directory and the home of
+    bundles, which may change.
     """
     model_type = settings.get("model_type") or None
     if model_type is None and settings.get("lang") is None:

@@ -77,10 +77,7 @@ Frame = TypeVar("Frame")
 
 
 def _refuse(function: str, unknown: Iterable[str], accepted: Iterable[str] = ()) -> None:
-    """Raise InputTypeError for an argument that a function does not take.
-
-    It names an accepted one that may be meant.
-    """
+    """Raise InputTypeError for an unknown argument of a function, and suggest an accepted one."""
     for name in unknown:
         hint = ""
         if name in ScorerSettings.__annotations__:
@@ -489,7 +486,7 @@ class BERTScorer(Closeable):
     def compute_idf(self, sents: Iterable[str]) -> None:
         """Compute idf weights from sentences, usually all references.
 
-        They replace any earlier ones.
+        The weights replace any earlier ones.
 
         Args:
             sents: the n sentences, duplicates included; read a few at a time and not kept in
@@ -687,7 +684,7 @@ class BERTScorer(Closeable):
     def bundle(self) -> Bundle:
         """The loaded bundle.
 
-        Its `check_unchanged` raises an error if its files were replaced.
+        The method `check_unchanged` of the bundle raises an error if its files were replaced.
         """
         return self._shared_pipeline.bundle
 
@@ -780,8 +777,8 @@ class BERTScorer(Closeable):
     ) -> TokenWeights:
         """Return the token weights for a call with these references.
 
-        They are the scorer's own, or the idf in the references. Texts that are tokenised for it are
-        added to those that are known.
+        The weights are the scorer's own, or the idf in the references. Texts that are tokenised for
+        the idf are added to `known`.
         """
         if self._weights is not None:
             return self._weights

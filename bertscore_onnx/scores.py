@@ -297,7 +297,7 @@ class Scores(PRF[NDArray[np.float32]]):
     def to_pandas(self) -> "DataFrame":
         """Return a data frame with a row for each candidate, numbered from 0.
 
-        It has the columns of `to_dict`. With `all_layers` there is a row for each `layer` and
+        The columns are those of `to_dict`. With `all_layers` there is a row for each `layer` and
         `candidate`, and after `pairwise` one for each `candidate` and `reference`, which are the
         levels of the index; the latter has no column `best_reference`.
 
@@ -329,8 +329,8 @@ class Scores(PRF[NDArray[np.float32]]):
     def to_torch(self) -> "tuple[Tensor, Tensor, Tensor]":
         """Return P, R and F as tensors of PyTorch.
 
-        They share the memory of the arrays, and suit code written for bert-score's result, such as
-        `torch.stack(scores.to_torch()).mean(dim=1)`.
+        The tensors share the memory of the arrays, and suit code written for bert-score's result,
+        such as `torch.stack(scores.to_torch()).mean(dim=1)`.
 
         Raises:
             MissingExtraError: PyTorch is not installed.
@@ -410,10 +410,7 @@ HEIGHT = 80
 
 
 def _histogram(values: NDArray[np.float32]) -> str:
-    """Return the histogram of scores as SVG, in the colour of the text.
-
-    It goes from the lowest score to the highest.
-    """
+    """Return a histogram, from the lowest score to the highest, as SVG in the text's colour."""
     counts, edges = np.histogram(values, bins=BINS)
     heights = HEIGHT * counts / counts.max()
     bars = ""

@@ -122,10 +122,7 @@ def _parse_values(command: Any) -> dict[str, list[str]]:
 
 
 def _parser(kind: Any, low: float | None, high: float | None) -> Callable[[Any], Any]:
-    """Return a parser of numbers, or of choices.
-
-    Its error says what was given and what is expected.
-    """
+    """Return a parser of numbers or choices whose errors name the given and the expected values."""
     choices = get_args(kind)
     expected = "a whole number" if kind is int else "a number"
     if choices:
@@ -211,7 +208,7 @@ def _own_status_of_closed_pipes() -> Iterator[None]:
 class Commands(TyperGroup):
     """All commands.
 
-    Their warnings and errors are printed as one line each, without a traceback.
+    Warnings and errors are printed as one line each, without a traceback.
     """
 
     def __init__(self, **settings: Any) -> None:
@@ -224,17 +221,14 @@ class Commands(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command, which is imported with its first use.
+        """Return the command of this name, or None if there is none.
 
-        None if there is none of this name.
+        A command is imported with its first use.
         """
         return _load_command(cmd_name) if cmd_name in COMMANDS else None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the first sentence of each command's help.
-
-        They stand under the headings of their panels.
-        """
+        """Write the first sentence of each command's help, grouped by panel."""
         records = []
         for name in COMMANDS:
             command = _load_command(name)

@@ -281,10 +281,7 @@ def _error_on(path: str, device: str) -> str | None:
 
 
 def _time_one_pair(path: str, *, all_layers: bool) -> dict[str, float]:
-    """Return the median milliseconds of a call with one pair.
-
-    They are by what the scorer is optimized for. The first calls, which warm it up, do not count.
-    """
+    """Return the median milliseconds of a call with one pair for each value of `optimize_for`."""
     from statistics import median  # costs start-up time
 
     from bertscore_onnx.encoding.session import OptimizeFor
@@ -299,6 +296,7 @@ def _time_one_pair(path: str, *, all_layers: bool) -> dict[str, float]:
                 started = time.perf_counter()
                 scorer.score([golden.candidate], [golden.reference])
                 seconds.append(time.perf_counter() - started)
+        # the first calls, which warm the scorer up, do not count
         medians[optimize_for] = 1000 * median(seconds[-_TIMED_CALLS:])
     return medians
 

@@ -51,10 +51,7 @@ def _option(
     short: str = "",
     **more: Any,
 ) -> Parameter:
-    """Return an option.
-
-    Its long name is the parameter's, and a flag's default is False.
-    """
+    """Return an option whose long name is the parameter's; the default of a flag is False."""
     names = [short, option_name(name)] if short else [option_name(name)]
     option = typer.Option(*names, help=text, rich_help_panel=panel, **more)
     default = False if kind is bool else default

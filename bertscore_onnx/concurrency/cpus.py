@@ -17,7 +17,7 @@ CPU_FEATURES = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "avx_vnni", "am
 def cpu_features(cpuinfo: Path = Path("/proc/cpuinfo")) -> list[str] | None:
     """Return the `CPU_FEATURES` that the CPU has.
 
-    None if Linux does not list its features.
+    The result is None if Linux does not list the features of the CPU.
     """
     try:
         lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -74,11 +74,8 @@ def permitted_cpus() -> tuple[int, CpuSource]:
 
 
 def _openmp_threads(value: str) -> int | None:
-    """Return the first number of `OMP_NUM_THREADS`.
-
-    It is 4 for "4,2", which has one number per nesting level; None for a value that does not begin
-    with a positive number, which OpenMP ignores too.
-    """
+    """Return the first number of `OMP_NUM_THREADS` if it is positive, or else None."""
+    # "4,2" has one number per nesting level; OpenMP ignores other values too
     number = re.match(r"\s*\+?0*([1-9][0-9]{0,8})\s*(,|$)", value)
     return int(number[1]) if number else None
 
@@ -88,8 +85,8 @@ def cgroup_quota(
 ) -> int | None:
     """Return the CPU quota of this process's Linux control group, or None.
 
-    It is in CPUs, rounded up. The quotas of the groups above it apply too, so the smallest one up
-    to the root counts.
+    The quota is in CPUs, rounded up. The quotas of the groups above apply too, so the smallest one
+    up to the root counts.
     """
     try:
         lines = membership.read_text(encoding="utf-8").splitlines()

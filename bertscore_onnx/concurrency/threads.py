@@ -44,7 +44,7 @@ class Threads:
     ) -> Iterator[Result]:
         """Do the work for each item in the threads, and yield its results.
 
-        They come in the order of the items. Raises a ClosedError once closed. At most `ahead`
+        Results come in the order of the items. Raises a ClosedError once closed. At most `ahead`
         items, by default two for each thread, follow the one whose result is awaited, so that the
         items of several callers alternate. If the caller leaves, these are still done.
         """
@@ -97,10 +97,7 @@ class Threads:
             self._num_started += number.get()
 
     def _follow_fork(self) -> None:
-        """Replace the threads of the parent process.
-
-        They do not exist in a forked child.
-        """
+        """Replace the threads of the parent process, which do not exist in a forked child."""
         if self._pid != os.getpid():
             self._restart()
 

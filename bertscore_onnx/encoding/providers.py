@@ -152,7 +152,7 @@ def _cuda_options(provider: Provider) -> Mapping[str, Any]:
 def memory_limit() -> int | None:
     """Return the most bytes of a GPU's memory that a session may take.
 
-    None for no limit.
+    The result is None if there is no limit.
     """
     limit = os.environ.get(GPU_MEMORY)
     if not limit:
@@ -209,8 +209,8 @@ DEFAULTS = (CUDA, CPU)
 def load_onnxruntime() -> Any:
     """Import onnxruntime once, and warn if two wheels overlap.
 
-    It has no telemetry unless ORT_DISABLE_TELEMETRY is set. Raises a MissingExtraError if it is not
-    installed.
+    If ORT_DISABLE_TELEMETRY is not set, telemetry is disabled. Raises a MissingExtraError if
+    onnxruntime is not installed.
     """
     # from 1.29 on it would record and send statistics of use
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
@@ -410,15 +410,13 @@ def _warn_of_cudnn(command: str) -> None:
 
 
 def _preload_libraries(onnxruntime: Any) -> str:
-    """Load the libraries that come as Python packages.
-
-    Return the first line that ONNX Runtime prints, if any.
-
-    It prints the names of those that it cannot load on standard output, which a program may use for
-    its results.
+    """Load the libraries that come as Python packages, and return the first line that ONNX Runtime
+    prints, if any.
     """
     if not hasattr(onnxruntime, "preload_dlls"):
         return ""
+    # ONNX Runtime prints the libraries that it cannot load on standard output, which a program
+    # may use for its results
     with redirect_stdout(StringIO()) as printed:
         onnxruntime.preload_dlls()
     return next(iter(printed.getvalue().splitlines()), "")

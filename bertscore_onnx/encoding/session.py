@@ -119,7 +119,7 @@ class HostPlace:
     def of_layers(cls, array: NDArray[np.float32], stacked: int, layer: int) -> "HostPlace":
         """Return the place of layers, (layers, …).
 
-        They are all that a run stacks, one of them, or the only one.
+        The layers are all that a run stacks, one of them, or the only one.
         """
         if not stacked:
             return cls(array[0])
@@ -143,7 +143,7 @@ class HostPlace:
     def bind(self) -> Binding:
         """Prepare for a run.
 
-        It writes directly into an array that is contiguous.
+        The run writes directly into an array that is contiguous.
         """
         if self._written:
             self._output = uninitialized((self._written, *self._array.shape[1:]))
@@ -395,7 +395,7 @@ class OnnxSession:
     def get(self) -> Any:
         """Return the open graph.
 
-        It is opened again if this process was forked. Raises a ClosedError if it was closed.
+        The graph is opened again if this process was forked. Raises a ClosedError if it was closed.
         """
         if self._pid != os.getpid():
             # the threads of the parent's graph do not exist in this process
@@ -523,10 +523,7 @@ def _fits(given: Sequence[int | str], expected: Sequence[int | str]) -> bool:
 
 
 def _providers_for(bundle: Bundle, device: object) -> list[Provider]:
-    """Return the providers to try.
-
-    They have kernels for the bundle's precision.
-    """
+    """Return the providers to try, which have kernels for the bundle's precision."""
     precision = bundle.manifest.precision
     providers = [
         provider for provider in choose_providers(device) if precision in provider.precisions

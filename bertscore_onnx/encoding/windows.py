@@ -88,10 +88,7 @@ class Windows:
 
 
 def _starts(length: int, room: int, overlap: float) -> NDArray[np.int64]:
-    """Return where the windows of a text begin, (windows,).
-
-    They are evenly spread from its start to its end.
-    """
+    """Return where the windows of a text begin, (windows,), spread evenly over the text."""
     stride = max(1, room - int(np.ceil(room * overlap)))
     steps = -(-(length - room) // stride)
     return np.arange(steps + 1) * (length - room) // steps

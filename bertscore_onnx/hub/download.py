@@ -60,9 +60,10 @@ def pull(source: str, *, token: str | None = None, force: bool = False) -> Path:
 def local_path(name: str | os.PathLike[str]) -> str:
     """Return the path of a bundle that may be on the hub.
 
-    Its name there is `hf://ORG/REPO[@REVISION][/VARIANT]`; any other name is returned unchanged. If
-    the bundle was pulled by this name earlier, the hub is not contacted. Otherwise it is pulled; if
-    the home folder holds another bundle of its model and variant, it is stored beside it.
+    A name on the hub is `hf://ORG/REPO[@REVISION][/VARIANT]`; any other name is returned unchanged.
+    If the bundle was pulled by this name earlier, the hub is not contacted. Otherwise the bundle is
+    pulled; if the home folder holds another bundle of its model and variant, the new one is stored
+    beside it.
 
     Raises:
         InputTypeError: the name is neither a string nor a path.
@@ -137,9 +138,8 @@ def _download(
 
 
 def _choose_target(manifest: Manifest, force: bool, keep_both: bool) -> Path:
-    """Return the folder for a bundle.
-
-    It is its model's and variant's, or with `keep_both` a folder beside another bundle.
+    """Return the folder of a bundle's model and variant, or with `keep_both` a new one beside it if
+    another bundle is there.
     """
     usual = bundle_folder(manifest.model_id, manifest.variant)
     model = usual.parent
@@ -165,10 +165,7 @@ def _choose_target(manifest: Manifest, force: bool, keep_both: bool) -> Path:
 
 
 def _digest(folder: Path) -> str | None:
-    """Return the digest in the manifest of a stored bundle.
-
-    None if it has none that can be read.
-    """
+    """Return the digest in the manifest of a stored bundle, or None if no manifest can be read."""
     with suppress(BundleError):
         return read_manifest(folder).digest
     return None

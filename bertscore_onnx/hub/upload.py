@@ -76,9 +76,8 @@ def push(
 
 
 def _operations(repository: Repository, bundle: Bundle, card: str | None) -> list[Any]:
-    """Return the operations of the commit.
-
-    They add the bundle and the card, and delete other files in the variant's folder.
+    """Return the operations that add the bundle and the card to the repository, and delete other
+    files in the variant's folder.
     """
     client = load_client()
     variant = bundle.manifest.variant.folder_name
@@ -95,10 +94,7 @@ def _operations(repository: Repository, bundle: Bundle, card: str | None) -> lis
 
 
 def _card(repository: Repository, name: str, bundle: Bundle, temporary: Path) -> str | None:
-    """Return the repository's new card, of all its bundles.
-
-    None if the present one was written by somebody else.
-    """
+    """Return a card for all bundles of the repository, or None to keep somebody else's card."""
     files = [path for path in repository.files if path == CARD or Path(path).name == MANIFEST]
     repository.download(files, temporary)
     present = temporary / CARD

@@ -47,10 +47,7 @@ def match_matrix(
 def _is_scorable(
     table: TokenEmbeddings, texts: NDArray[np.int64], weights: TokenWeights
 ) -> NDArray[np.bool_]:
-    """Return which texts can be scored, (texts,).
-
-    They have a token that is not special, and one whose weight is not 0.
-    """
+    """Return which texts have a token that is not special and one of positive weight, (texts,)."""
     token_weights, is_word, _, begins = weigh([(table, texts)], weights)
     is_scorable = np.logical_or.reduceat(is_word, begins)
     is_scorable &= np.logical_or.reduceat(token_weights > 0, begins)

@@ -273,9 +273,6 @@ class PairMatching:
 def _weighted_means(
     nearest: NDArray[np.float32], lengths: NDArray[np.int64], weights: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """Return the weighted means, (texts,), of similarities.
-
-    They are the best similarity of each token, (texts, width).
-    """
+    """Return weighted means, (texts,), of the best similarity of each token, (texts, width)."""
     is_token = np.arange(nearest.shape[1]) < lengths[:, None]  # (texts, width)
     return np.add.reduceat(nearest[is_token] * weights, np.cumsum(lengths) - lengths)

@@ -121,10 +121,7 @@ _BEFORE_WORDS = ("", "a ", "(", '"', "_")
 
 
 def _word_ids(left_out: Iterable[str], tokenise: Tokenise) -> list[NDArray[np.int64]]:
-    """Return the ids that words may have, (tokens,) each.
-
-    They depend on what precedes a word: nothing, a space, or punctuation.
-    """
+    """Return the ids that words may have after nothing, a space or punctuation, (tokens,) each."""
     forms = set()
     for word in filter(None, left_out):
         forms |= {word, word.lower(), word.upper(), word.capitalize()}
@@ -140,10 +137,7 @@ def _word_ids(left_out: Iterable[str], tokenise: Tokenise) -> list[NDArray[np.in
 
 
 class TokenMatching:
-    """A matching applied to one bundle.
-
-    It prepares encoded texts to be matched.
-    """
+    """A matching applied to one bundle; prepares its encoded texts."""
 
     def __init__(
         self, matching: Matching, bundle: Bundle, tokenizer: TextTokenizer, tokenise: Tokenise

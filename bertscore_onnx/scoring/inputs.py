@@ -187,9 +187,8 @@ class Pairs:
         yield from self._between(ends, middle, number).split(max_characters)
 
     def _cut(self, ends: NDArray[np.int64], first: int, stop: int) -> int:
-        """Return the first candidate from `first` on whose references are new.
-
-        It is `first` if no candidate before `stop` has new ones.
+        """Return the first candidate from `first` to before `stop` whose references differ from
+        those of the previous candidate, or `first` if there is none.
         """
         texts = self.references.texts
         number = len(ends)

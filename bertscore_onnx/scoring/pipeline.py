@@ -67,7 +67,8 @@ ScoredChunk = tuple[Scores, TextStats]
 class Chunk:
     """Pairs that are scored together.
 
-    They are few enough for memory, and enough to sort by length and encode equal texts once.
+    A chunk is small enough for memory, and large enough to sort texts by length and encode equal
+    texts once.
     """
 
     runs: Runs
@@ -382,9 +383,8 @@ class Pipeline(Closeable):
         return Chunk(partial(self._tokenise_new, known=known or {}), self.model)
 
     def _planned(self, chunk: Chunk, call: Call) -> Chunk:
-        """Return a complete chunk with its runs planned.
-
-        They write vectors on the device if these can be matched there.
+        """Return a complete chunk with its runs planned, which write vectors on the device if these
+        can be matched there.
         """
         on_device = self._matching_graph is not None and not chunk.num_context.any()
         sequences = [row.ids for row in chunk.rows]

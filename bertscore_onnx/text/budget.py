@@ -199,10 +199,7 @@ def _count_steps(patterns: list[Pattern], text: str) -> float:
 
 
 def _mean_stretch(source: str, text: str) -> float:
-    """Return how many matches of a part of a pattern follow a place.
-
-    It is the mean over the places of the text.
-    """
+    """Return how many matches of a part of a pattern follow a place of the text, on average."""
     marked = Replace(Regex(source), "\0").normalize_str(text)
     lengths = map(len, re.findall("\0+", marked))
     return 1 + sum(length**2 for length in lengths) / 2 / max(len(text), 1)
@@ -296,8 +293,8 @@ def growth_by_table(table: bytes) -> int:
 
     Raise a ValueError for a table that is shorter than it states.
 
-    It begins with the number of bytes of its first part, and the package would read as many, and
-    run out of memory. The replacements follow, each ended by a byte of 0.
+    The table begins with the number of bytes of its first part; the package would read as many,
+    and run out of memory. The replacements follow, each ended by a byte of 0.
     """
     size = int.from_bytes(table[:4], "little")
     if size > len(table):

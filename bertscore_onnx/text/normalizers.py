@@ -233,11 +233,8 @@ class Moses(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="moses"
 
 
 def _with_fast_look_ups(tokenizer: Any) -> Any:
-    """Replace the look-ups of a sacremoses tokenizer by sets.
-
-    They are built once: it builds a set of all letters, more than 100,000, for every word such as
-    `a.b.`, which takes 2 ms each.
-    """
+    """Replace the look-ups of a sacremoses tokenizer by sets that are built once."""
+    # its own are built for every word such as `a.b.`: over 100,000 letters, in 2 ms each time
     letters = frozenset(tokenizer.IsAlpha)
     lower = frozenset(tokenizer.IsLower)
     tokenizer.isanyalpha = lambda text: not letters.isdisjoint(text)
@@ -250,7 +247,7 @@ def _with_fast_look_ups(tokenizer: Any) -> Any:
 class PrefixSpace(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="prefix_space"):
     """Put a space before the first word (slow RoBERTa and GPT-2).
 
-    It is tokenised like any other word then.
+    The first word is then tokenised like any other.
     """
 
     def compile(self) -> Transform:
@@ -307,7 +304,7 @@ def _separate_dialogue(word: str) -> list[str]:
 class UnknownWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="unknown_words"):
     """Replace words that are missing from the vocabulary by the unknown token.
 
-    They are words of BERT's `never_split`.
+    The words come from BERT's `never_split`.
     """
 
     words: list[str]
@@ -378,10 +375,7 @@ def any_of(literals: Sequence[str]) -> re.Pattern[str]:
 
 
 def _prefix_tree(literals: Sequence[str]) -> str:
-    """Return a pattern for sorted strings.
-
-    It matches their common beginnings once, not once per string.
-    """
+    """Return a pattern for sorted strings that matches each of their common beginnings once."""
     prefix = os.path.commonprefix(literals)  # noqa: RUF071 - these are strings, not paths
     rests = [literal[len(prefix) :] for literal in literals]
     branches = []
@@ -397,7 +391,8 @@ def _prefix_tree(literals: Sequence[str]) -> str:
 def is_punctuation(character: str) -> bool:
     """Return whether a character is punctuation.
 
-    It is so in Unicode, or is ASCII but no letter, digit, space or control.
+    Punctuation marks are those of Unicode, and all ASCII characters except letters, digits, the
+    space and controls.
     """
     if character.isascii():
         return character.isprintable() and not character.isalnum() and character != " "

@@ -125,9 +125,8 @@ class Pattern:
 
 
 def _parse(source: str, place: int, flags: str) -> tuple[list[list[_Piece]], int]:
-    """Return the alternatives from a place on, and where they end.
-
-    They end at the end of the pattern, or behind the parenthesis that closes their group.
+    """Return the alternatives from a place on, and where they end: at the end of the pattern, or
+    behind the parenthesis that closes their group.
     """
     alternatives: list[list[_Piece]] = [[]]
     while place < len(source):
@@ -313,10 +312,7 @@ def _without_shared_repeat(
 
 
 def _leading_repeat(sequence: Sequence[_Piece]) -> _Piece | None:
-    """Return the endless repeat of a sequence.
-
-    None is returned if there is none, or if it stands behind something that may fail.
-    """
+    """Return a sequence's endless repeat, or None if there is none or an earlier piece may fail."""
     for piece in sequence:
         if piece.largest == math.inf:
             return piece

@@ -61,7 +61,7 @@ class Vocabulary:
     def bytes_of(self, token: int) -> bytes:
         """Return the text of a token in UTF-8.
 
-        It may begin or end inside of a character.
+        The bytes may begin or end inside a character.
         """
         piece = self._piece(token)
         if token in self.special:
@@ -105,11 +105,8 @@ class Vocabulary:
 
 
 def _is_of_word(character: str) -> bool:
-    """Return whether a character belongs to a word.
-
-    It does if it is a letter, a digit, a mark such as a vowel sign, or a part of one, which shows
-    as U+FFFD.
-    """
+    """Return whether a character is a letter, a digit, a mark such as a vowel sign, or U+FFFD."""
+    # U+FFFD stands for a part of a character
     return unicodedata.category(character)[0] in "LNM" or character == "\ufffd"
 
 

@@ -41,7 +41,7 @@ TOKENISERS = 2
 class MicroBatcher(Closeable):
     """Scores the texts of many threads or tasks together.
 
-    They are scored in batches, on one worker thread.
+    Texts are scored in batches, on one worker thread.
 
     Each call submits one request, which has its place and its deadline from then on, and is
     answered as a whole; a large one is scored in several sub-batches, between which smaller ones
@@ -117,7 +117,7 @@ class MicroBatcher(Closeable):
     ) -> "Future[Scores]":
         """Submit candidates and references.
 
-        They are tokenised in the calling thread.
+        The texts are tokenised in the calling thread.
 
         Args:
             cands, refs, contexts: as `BERTScorer.score` takes them.
@@ -182,7 +182,7 @@ class MicroBatcher(Closeable):
     def check_capacity(self) -> None:
         """Raise the error that `submit` would raise for any request now.
 
-        It counts as a request that was rejected.
+        A QueueFullError is counted as a rejected request.
         """
         self._check_process()
         self._queue.check_capacity()
@@ -196,8 +196,8 @@ class MicroBatcher(Closeable):
     def live(self) -> bool:
         """Whether the worker scores; if it stays False, restart the process.
 
-        It is False while a call of the scorer takes longer than `deadline` and 30 seconds; after
-        the scorer failed at a probe, until it scores again; and once the batcher is closed.
+        The value is False while a call of the scorer takes longer than `deadline` and 30 seconds;
+        after the scorer failed at a probe, until it scores again; and once the batcher is closed.
         """
         return os.getpid() == self._pid and self._worker.is_working
 
@@ -245,10 +245,7 @@ class MicroBatcher(Closeable):
     def _submit(
         self, pairs: Pairs, deadline: float | None, client: Hashable, *, in_thread: bool
     ) -> "Future[Scores]":
-        """Give a request its place in the queue and its deadline, and prepare it.
-
-        It loses its place on an error.
-        """
+        """Queue a request with its deadline and prepare it; an error frees its place."""
         self._check_process()
         seconds = self._deadline if deadline is None else deadline
         check_seconds("deadline", seconds)

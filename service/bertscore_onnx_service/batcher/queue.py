@@ -171,7 +171,7 @@ class Request:
 class SubBatch:
     """Some pairs of one request, with their tokens.
 
-    They are those from `start` to before `stop`; `cost` is what they cost in a batch.
+    The pairs are those from `start` to before `stop`; `cost` is what they cost in a batch.
     """
 
     request: Request
@@ -224,7 +224,7 @@ or are fewer than this."""
 class BatchSize:
     """The number of tokens that can be scored in `batch_seconds`.
 
-    It follows the pace of the last batch of some size.
+    The number follows the pace of the last batch of at least half this size.
     """
 
     def __init__(self, max_tokens: int, batch_seconds: float) -> None:
@@ -329,13 +329,14 @@ _CLOSED = ClosedError, "The batcher was closed. Make a new one."
 class RequestQueue:
     """Admits requests, and gives them to the worker in batches.
 
-    It ensures that each is answered once.
+    Each request is answered once.
     """
 
     def __init__(self, max_waiting: int, max_delay: float, batch_size: BatchSize) -> None:
         """Open the queue.
 
-        It admits `max_waiting` requests, and waits up to `max_delay` seconds to fill a batch.
+        The queue admits `max_waiting` requests, and waits up to `max_delay` seconds to fill a
+        batch.
         """
         self._max_waiting = max_waiting
         self._max_delay = max_delay
@@ -574,10 +575,7 @@ class RequestQueue:
         return request.is_open
 
     def _give_up(self, number: int) -> None:
-        """Free the place of a request that its caller gives up.
-
-        It is freed as soon as the caller cancels its future, or sets it.
-        """
+        """Free the place of a request as soon as its caller cancels its future or sets it."""
         with self._lock:
             request = self._requests.get(number)
             if request is not None:

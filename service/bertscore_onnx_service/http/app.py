@@ -138,7 +138,7 @@ class ApiKeys:
     def client_of(self, authorization: str | None) -> str | None:
         """Return the digest of the key in a header `Authorization: Bearer KEY`.
 
-        It is None if that is not one of the keys. All keys are compared, by digests of one length,
+        The result is None for any other header. All keys are compared, by digests of one length,
         so that the time it takes does not reveal anything about them.
         """
         scheme, _, key = (authorization or "").partition(" ")
@@ -299,10 +299,7 @@ async def answer_error(request: HTTPConnection, error: Exception) -> Response:
 
 
 def _misrouted(request: HTTPConnection, error: HTTPException) -> ApiError | None:
-    """Return the answer to a path or a method that does not exist.
-
-    It names those that exist.
-    """
+    """Return the answer to an unknown path or method, which lists the known ones."""
     path = request.scope["path"]
     method = request.scope["method"]
     if error.status_code == 404:

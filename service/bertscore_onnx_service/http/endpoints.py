@@ -157,10 +157,7 @@ def _matches(
     *,
     as_html: bool,
 ) -> MatchAnswer:
-    """Return the answer for a pair.
-
-    Its texts are its candidate and its best reference.
-    """
+    """Return the answer for a pair of a candidate and its best reference."""
     with model.scorer.with_rescaling(rescaling.language, allow_fp32_baseline=True) as scorer:
         [pair] = pair_similarities(scorer, model.token_names, [texts])
     signature = str(model.signature(rescaling, pairs))

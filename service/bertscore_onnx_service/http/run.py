@@ -64,9 +64,8 @@ def run(app: Starlette, models: Models, limits: Limits, *, host: str, port: int)
 
 
 def _end_after_drain(seconds: float) -> None:
-    """End the process when the drain time after a signal is over.
-
-    It ends even if the main thread is inside native code.
+    """End the process when the drain time after a signal is over, even if the main thread is inside
+    native code.
     """
     receiver, sender = socket.socketpair()
     sender.setblocking(False)
@@ -127,10 +126,7 @@ async def _run(app: Starlette, models: Models, limits: Limits, listener: socket.
 
 
 async def _stop_listening(server: uvicorn.Server, listener: socket.socket) -> None:
-    """Accept the connections that wait, and close the listener.
-
-    It is closed at once: the system resets all that wait then.
-    """
+    """Accept the connections that wait, and then close the listener."""
     loop = asyncio.get_running_loop()
     waiting = []
     with suppress(NotImplementedError, BlockingIOError):  # the former on Windows
@@ -138,6 +134,7 @@ async def _stop_listening(server: uvicorn.Server, listener: socket.socket) -> No
         await asyncio.sleep(_LOOK_SECONDS)  # for asyncio to begin accepted requests
         while True:
             waiting.append(listener.accept()[0])
+    # at once, since the system resets the connections that wait by then
     for listening in server.servers:
         listening.close()
     config = server.config
@@ -174,10 +171,7 @@ def _stop_signals() -> list[signal.Signals]:
 
 
 def _raise_file_limit() -> int:
-    """Raise the limit of open files of this process; return it.
-
-    It is raised as far as the system allows.
-    """
+    """Raise the process's limit of open files as far as the system allows, and return it."""
     if os.name != "posix":
         return 1 << 16
     import resource
@@ -220,7 +214,7 @@ def make_server(
 ) -> uvicorn.Server:
     """Return a uvicorn server.
 
-    It logs errors only, since the middleware writes the access lines.
+    The server logs errors only, since the middleware writes the access lines.
 
     A connection without a request is closed after `idle_seconds`, or at most twice that time;
     connections beyond what `max_files` open files allow are broken off.
