@@ -467,10 +467,7 @@ def _optional_object(record: Json, name: str, place: str) -> Json:
 
 
 def _column(scorer: str, key: str | None, scorers: Container[str]) -> str:
-    """Return the metric of a scorer, or of a key of its values.
-
-    It is no other scorer's.
-    """
+    """Return a name for a scorer's metric, or for a key of its values, that no other scorer has."""
     if key is None:
         return scorer
     metric = f"{scorer}/{key}"
@@ -603,11 +600,7 @@ def _joined_metrics(
 
 
 def _kind(metric: str, log: HarnessLog) -> str | None:
-    """Return what the scores of items are, by what their harness made of them.
-
-    It has their mean; or, of log-likelihoods, the exponential of that: a perplexity, which is 1 or
-    more. The kind is None if it made nothing.
-    """
+    """Return the kind of a metric's scores, by their aggregate in the log; None if unknown."""
     by_item: dict[str, list[float]] = {}
     for sample in log.samples:
         score = sample.scores.get(metric)
@@ -618,9 +611,11 @@ def _kind(metric: str, log: HarnessLog) -> str | None:
     mean = fmean(map(fmean, by_item.values()))
     aggregates = log.aggregates.get(metric)
     if not aggregates:
+        # A perplexity is 1 or more.
         if metric.startswith("perplexity") and mean <= 0:
             return "loglikelihood"
         return None
+    # The aggregate of log-likelihoods is a perplexity: the exponential of their negated mean.
     logarithms = [math.log(aggregate) for aggregate in aggregates if aggregate > 0]
     means = {
         "mean": aggregates,
@@ -634,10 +629,8 @@ def _kind(metric: str, log: HarnessLog) -> str | None:
 
 
 def _system_names(logs: Sequence[HarnessLog]) -> list[str]:
-    """Return the system of each log.
-
-    It has the name of the file too if it occurs in several logs of a task. InputError is raised if
-    a system lacks another system's task.
+    """Return each log's system, with the file's name where a system occurs again in a task; raise
+    InputError if a system lacks a task.
     """
     tasks = sorted({log.task for log in logs if log.task is not None})
     has_tasks = len(tasks) > 1

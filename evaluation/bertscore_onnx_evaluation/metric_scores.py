@@ -89,7 +89,7 @@ class MetricScores:
     def negated(self) -> "MetricScores":
         """The scores with higher ones better.
 
-        They are negated if lower ones are better, which the signature states.
+        Scores of which lower ones are better are negated, which the signature states.
         """
         if not self.lower_is_better:
             return self
@@ -362,10 +362,7 @@ def _single_or_all(references: str | Sequence[str]) -> str | Sequence[str]:
 
 
 def _empty_texts(candidates: Sequence[Sequence[str | None]], names: Sequence[str]) -> str:
-    """Return how many texts of which systems are empty.
-
-    It is such as `2 of A, 1 of B`.
-    """
+    """Return how many texts of each system are empty, such as `2 of A, 1 of B`."""
     if not names:
         return ""
     counts: Counter[str] = Counter()
@@ -377,7 +374,7 @@ def _empty_texts(candidates: Sequence[Sequence[str | None]], names: Sequence[str
 def means_of_runs(metric: MetricScores, rows: Sequence[Sequence[int]]) -> MetricScores:
     """Return the scores of systems whose runs are rows of a metric.
 
-    They are means by segment.
+    The score of a segment is the mean of its runs.
     """
     corpus = None if metric.corpus is None else metric.corpus.pooled(rows)
     scores = np.asarray(metric.segment)
@@ -401,8 +398,8 @@ def preceding_sentences(
 ) -> list[list[str]]:
     """Return up to this many sentences before each segment in its document.
 
-    They are the first references of the segments. Doc-BERTScore takes two: Vernikos et al.,
-    WMT 2022.
+    The sentences are the first references of the segments. Doc-BERTScore takes two: Vernikos et
+    al., WMT 2022.
 
     Args:
         references: for each segment its references, in the order of the documents; none where
@@ -524,10 +521,7 @@ def sacrebleu_metric(name: str, options: Mapping[str, Any]) -> "Metric":
 
 
 def _check_options(kind: type["Metric"], options: Mapping[str, Any]) -> None:
-    """Raise InputError for an option that the class does not take.
-
-    It does not have the option, or the value is of another type or size.
-    """
+    """Raise InputError for an option that the class lacks, or a value of another type or size."""
     hints = get_type_hints(kind.__init__)
     hints.pop("return", None)
     for name, value in options.items():

@@ -210,10 +210,7 @@ def _vocabulary(config: Any, facts: TokenizerFacts) -> Vocabulary:
 
 
 def _baselines(model_id: str, layers: range) -> dict[str, list[Baseline]]:
-    """Return the baselines of the languages that have one for each layer.
-
-    They are the catalogue's.
-    """
+    """Return the catalogue's baselines for the languages that have one for each layer."""
     rows = [catalogue.baselines(model_id, layer) for layer in layers]
     found = {}
     for language in rows[0]:

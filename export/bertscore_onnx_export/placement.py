@@ -28,7 +28,7 @@ _ABANDONED_AFTER = 24 * 3600
 def staging_folder(target: Path, *, force: bool) -> Iterator[Path]:
     """Yield an empty folder that is renamed to `target` after the block.
 
-    It is removed if the block raises.
+    The folder is removed if the block raises.
 
     A bundle that is replaced is renamed first and deleted last. A failure before the new one is in
     its place restores it; if the process is killed, the next export to the same folder does.
@@ -140,9 +140,8 @@ def _lock_folder(folder: Path) -> Iterator[None]:
 
 
 def _is_abandoned(staging: Path) -> bool:
-    """Return whether the process of a staging folder has ended.
-
-    Its lock is then free, or, without locks, it is old.
+    """Return whether the process of a staging folder has ended: its lock is free, or, without
+    locks, the folder is old.
     """
     if fcntl is not None:
         descriptor = os.open(staging, os.O_RDONLY)

@@ -461,12 +461,10 @@ def _read_scores(
 
 
 def _by_column(given: Sequence[str], tables: dict[str, Any], roles: "Roles") -> dict[str, Any]:
-    """Call the metric of one long table after its column of scores.
-
-    It has this name in several files too. A file that is named, or named by WMT, keeps its name.
-    """
+    """Name the metric of a single unnamed long table after its column of scores."""
     from bertscore_onnx_evaluation.score_files import WMT
 
+    # The metric has the same name in several files; a file keeps a name from the user or WMT.
     if len(given) != 1 or _has_name(given[0]) or WMT in given[0]:
         return tables
     [(name, [table])] = tables.items()
@@ -487,10 +485,7 @@ def _interruptible() -> Iterator[None]:
 
 
 def _print_inputs(comparison: "Comparison") -> None:
-    """Print on standard error what was taken from the files.
-
-    It tells how many segments were left out too.
-    """
+    """Print on standard error how the files were read, and how many segments were left out."""
     for sentence in comparison.inputs:
         echo(sentence)
     dropped = comparison.dropped

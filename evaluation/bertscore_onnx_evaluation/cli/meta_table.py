@@ -91,10 +91,7 @@ class _Rows:
         self.texts = _texts_of_rows(table, options, human_column, self.human)
 
     def scores_of(self, row: int) -> list[float | None]:
-        """Return the scores of a row.
-
-        They belong to an output and not to its judgement, as its texts do.
-        """
+        """Return a row's scores, which belong to its output and not to its judgement."""
         return [finite(values[row]) for values in self.scores.values()]
 
 
@@ -128,11 +125,7 @@ def _texts_of_rows(
     human_column: str,
     human: Floats,
 ) -> dict[int, Texts] | None:
-    """Return the candidate and the references of each row that has both.
-
-    None if the table has no such columns. Metrics need those of each judged row. Sentinels do
-    without.
-    """
+    """Return the candidate and references of each row that has both; None without such columns."""
     if not (options.metrics or options.sentinels):
         return None
     option = "--columns reference=NAME"
@@ -168,6 +161,7 @@ def _texts_of_rows(
         given = tuple(reference for reference in references if reference or is_scored)
         if given and (text or is_judged[row]):
             found[row] = (text, given)
+    # Metrics need the texts of each judged row; sentinels do without.
     judged_rows = np.flatnonzero(is_judged).tolist()
     if options.metrics and not found.keys() >= set(judged_rows):
         # One of these raises the error that names the row.
@@ -263,10 +257,7 @@ def _documents(
 
 
 def _mean_judgements(human: Floats, cells: NDArray[np.int64], shape: tuple[int, int]) -> Floats:
-    """Return the mean judgement of each output, (systems, segments).
-
-    It is NaN without any.
-    """
+    """Return the mean judgement of each output, (systems, segments); NaN if it has none."""
     is_judged = ~np.isnan(human)
     places = tuple(cells[is_judged].T)
     sums = np.zeros(shape)

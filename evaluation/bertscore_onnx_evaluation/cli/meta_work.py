@@ -71,10 +71,7 @@ def _with_directions(
     language_pairs: Sequence[JudgedSystems],
     lower_better: Sequence[str],
 ) -> list[JudgedSystems]:
-    """Mark the given scores of which lower ones are better.
-
-    They have these names, in a language pair or in all.
-    """
+    """Mark the scores with these names, in one language pair or in all, as better when lower."""
     known: dict[str, None] = {}
     names_of_lower = set(lower_better)
     marked = []
@@ -137,10 +134,7 @@ def _with_scores_of_texts(
 
 
 def _contexts(judged: JudgedSystems, number: int) -> list[list[str]] | None:
-    """Return up to this many sentences before each segment.
-
-    They are of the same document; None for 0.
-    """
+    """Return for each segment up to `number` preceding sentences of its document; None for 0."""
     if not number:
         return None
     if not judged.documents:
@@ -211,10 +205,7 @@ def _of_eval_set(options: MetaOptions) -> list[JudgedSystems]:
 
 
 def _pairs_with_gold(by_pair: Mapping[str, Container[str]], gold: str | None) -> list[str]:
-    """Return the language pairs that have these judgements.
-
-    They are all if none are named.
-    """
+    """Return the language pairs that have these judgements, or all pairs if `gold` is None."""
     if gold is None:
         return list(by_pair)
     return [name for name, judgements in by_pair.items() if gold in judgements]

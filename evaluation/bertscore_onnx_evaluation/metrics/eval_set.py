@@ -48,8 +48,8 @@ def read_eval_set(
 ) -> JudgedSystems:
     """Read a language pair of an EvalSet.
 
-    Its systems are all with judgements or outputs, except the references in use. Another reference,
-    a human translation, counts as a system.
+    The systems are all those with judgements or outputs, except the references in use. Another
+    reference, a human translation, counts as a system.
 
     Args:
         folder: in the layout of mt-metrics-eval.
@@ -154,10 +154,7 @@ def golds(folder: str | PathLike[str]) -> dict[str, list[str]]:
 
 
 class EvalSetFiles:
-    """The names that the files of a language pair have.
-
-    They are of judgements, references, systems and metrics.
-    """
+    """The names of a language pair's judgements, references, systems and metrics."""
 
     def __init__(self, folder: Path, language_pair: str) -> None:
         self.folder = folder
@@ -180,10 +177,7 @@ class EvalSetFiles:
         return self._checked(name, self.golds, f"gold of {self.language_pair}")
 
     def reference(self, name: str | None) -> str:
-        """Return the reference to use.
-
-        It has this name, or it is the only reference that texts or metrics have.
-        """
+        """Return the reference of this name, or the only one that texts or metrics have."""
         used = list(dict.fromkeys(metric.rpartition("-")[2] for metric in self.metrics))
         if name is None:
             if NO_REFERENCE in used:
@@ -210,10 +204,7 @@ class EvalSetFiles:
         return frozenset(reference.split("."))
 
     def chosen_metrics(self, names: Sequence[str], reference: str) -> list[str]:
-        """Return the metrics to read.
-
-        They are those of these names, or else all that have the reference.
-        """
+        """Return the metrics of these names, or else all that have the reference."""
         if not names:
             return [name for name in self.metrics if name.rpartition("-")[2] == reference]
         kind = f"metric with scores of {self.language_pair}"
@@ -285,10 +276,7 @@ class _Scores:
         return {system for scores in self._scores.values() for system in scores}
 
     def lacking(self, judged: Sequence[str]) -> str:
-        """Return an error about a system with a human score and no line.
-
-        It is empty if there is none.
-        """
+        """Return the message about a judged system that has no scores; empty if all have scores."""
         for level, scores in self._scores.items():
             for system in judged:
                 if system not in scores:
@@ -377,9 +365,9 @@ MAX_BYTES = 100_000_000
 
 
 def read_lines(path: Path) -> list[str]:
-    """Return the lines of a text file in UTF-8.
+    """Return the lines of a UTF-8 file, without line ends and byte order marks.
 
-    They have no line ends and byte order marks. Errors name the line.
+    Errors name the line.
     """
     try:
         content = read_regular(path, MAX_BYTES)
@@ -398,9 +386,9 @@ def read_lines(path: Path) -> list[str]:
 
 
 def read_scores(path: Path) -> dict[str, Floats]:
-    """Return the scores of each system in a file, (scores,).
+    """Return the scores of each system in a file, (scores,); NaN for `None`.
 
-    They are NaN for `None`. Tabs or spaces separate the fields. Errors name the line.
+    Tabs or spaces separate the fields. Errors name the line.
     """
     scores: dict[str, list[float]] = {}
     for number, line in enumerate(read_lines(path), start=1):

@@ -25,10 +25,7 @@ ROOM = 44
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The numbers from `low` to `high`, which is larger.
-
-    They go from left to right or from bottom to top.
-    """
+    """An axis to the right or upwards, from `low` to `high`, which is larger."""
 
     low: float
     high: float
@@ -42,9 +39,9 @@ class Scale:
         return f"{100 * self.share(value):.2f}%"
 
     def ticks(self, limit: int = 6) -> list[tuple[float, str]]:
-        """Return round numbers within the scale, with their texts.
+        """Return round numbers on the scale, with their texts.
 
-        They are at most `limit`, and as many as have room.
+        There are at most `limit` numbers, and as many as have room.
         """
         ticks = self._ticks(limit)
         while limit > 2 and sum(len(text) + 2 for _, text in ticks) > ROOM:
@@ -79,10 +76,7 @@ class Scale:
 
 
 def scale_over(values: Iterable[float]) -> Scale:
-    """Return a scale on which all these finite numbers have a place.
-
-    They may be one number.
-    """
+    """Return a scale for all these finite numbers, which may be equal."""
     numbers = [float(value) for value in values]
     low = min(numbers)
     high = max(numbers)
@@ -100,7 +94,7 @@ def scale_over(values: Iterable[float]) -> Scale:
 class Drawing:
     """The content of an `<svg>` and its description in words.
 
-    It has a name if it is a row of a chart.
+    A row of a chart has a name too.
     """
 
     body: str
@@ -291,10 +285,7 @@ def _units(scores: NDArray[np.float64], scale: Scale) -> NDArray[np.int_]:
 
 
 def _axes(scale: Scale) -> str:
-    """Return a line and a text for each tick of the square.
-
-    They go from left to right, then from bottom to top.
-    """
+    """Return a line and a label for each tick of the square: left to right, then bottom to top."""
     right = LEFT + SIDE
     bottom = TOP + SIDE
     vertical = []

@@ -49,10 +49,10 @@ MAX_TOKENS = 300
 def report_html(comparison: ComparisonRecord) -> str:
     """Return a page about a comparison.
 
-    It has the table, how sure it is, and where the systems differ. The same comparison gives the
-    same bytes. Systems and segments beyond a bound are left out of the drawings and the examples,
-    which the page states; the tables are complete. Raises MissingExtraError unless Jinja is
-    installed.
+    The page has the table, the certainty of its results, and where the systems differ. The same
+    comparison gives the same bytes. Systems and segments beyond a bound are left out of the
+    drawings and the examples, which the page states; the tables are complete. Raises
+    MissingExtraError unless Jinja is installed.
     """
     first = comparison.metrics[0]
     compared = [first.systems[row].name for row in first.ranked if row]
@@ -125,10 +125,7 @@ def _metric_section(
     metric: MetricResult,
     detailed: Sequence[str],
 ) -> dict[str, Any]:
-    """Return the values of a metric's section.
-
-    It has plots of the detailed systems.
-    """
+    """Return the values of a metric's section, with scatter plots of the detailed systems."""
     scores = metric.segment_scores
     plots = []
     for row in metric.ranked:
@@ -210,10 +207,7 @@ def _side(
     segment: int,
     match: TokenSimilarity | None,
 ) -> dict[str, Any]:
-    """Return the text of a system.
-
-    Its matches come with it unless they are unknown or too many.
-    """
+    """Return a system's text and score, with its token matches if known and not too many."""
     num_tokens = 0
     if match:
         num_tokens = len(match.candidate) + len(match.reference)

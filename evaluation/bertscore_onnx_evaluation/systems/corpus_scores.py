@@ -257,7 +257,7 @@ class SegmentMeans:
     def signs(self, pair: NDArray[np.int64]) -> tuple[int, int] | None:
         """Return how many units the second system of a pair gains and loses.
 
-        None unless all differences have one size.
+        Returns None unless all differences have one size.
         """
         [values] = self.unit_values(pair[None]).values
         [rounding] = self._rounding_of_pairs(pair[None])
@@ -270,9 +270,8 @@ class SegmentMeans:
     def swapping(self, pairs: NDArray[np.int64]) -> Swapping:
         """Return the function that swaps units, and returns differences.
 
-        They are the second system's mean minus the first's.
-
-        Differences that are closer than `rounding` may be equal.
+        A difference is the second system's mean minus the first's. Differences that are closer than
+        `rounding` may be equal.
         """
         values, sizes = self.unit_values(pairs)
         rounding = self.rounding(pairs) * self.sizes.sum()
@@ -424,10 +423,7 @@ class SummedStatistics:
         return np.abs(self.observed()[pairs[:, 0]] - worst)
 
     def unit_scores(self) -> UnitValues:
-        """Return the scores of the systems, unit by unit, by slopes.
-
-        They are those about the corpus score.
-        """
+        """Return the scores of the systems, unit by unit, linearised at the corpus score."""
         num_units = self.shape[1]
         linear = self._linear()
         values = num_units * (linear - linear.mean(axis=1, keepdims=True))
@@ -443,13 +439,10 @@ class SummedStatistics:
         return np.stack(linear)
 
     def _slopes(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the slope of the score in each of the sums, (statistics,).
-
-        It is measured by differences; counts stay counts.
-        """
+        """Return the slope of the score in each sum, by finite differences, (statistics,)."""
         step = np.abs(sums) * SLOPE_STEP
         if self._is_exact:
-            step = np.maximum(np.rint(step), 1)
+            step = np.maximum(np.rint(step), 1)  # counts stay counts
         else:
             step = np.where(step == 0, SLOPE_STEP, step)
         high = sums + step
@@ -523,10 +516,7 @@ def by_group(
 
 
 def _summed(values: NDArray[np.float64], documents: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Sum values by document, (systems, documents, …).
-
-    They are those of segments, (systems, segments, …).
-    """
+    """Sum the values of segments, (systems, segments, …), by document, (systems, documents, …)."""
     sums = np.zeros((len(values), int(documents.max()) + 1, *values.shape[2:]))
     for system_sums, system_values in zip(sums, values, strict=True):
         np.add.at(system_sums, documents, system_values)
@@ -536,7 +526,7 @@ def _summed(values: NDArray[np.float64], documents: NDArray[np.int64]) -> NDArra
 def document_numbers(documents: Sequence[Hashable], num_segments: int) -> NDArray[np.int64]:
     """Return the document of each segment as a number, (segments,).
 
-    They are numbered from 0, in the order of their first segments.
+    Documents are numbered from 0, in the order of their first segments.
 
     Raises:
         InputError: there are more or fewer names than segments, or a single document.
@@ -598,10 +588,7 @@ def _means_of_runs(
 
 
 def _checked_runs(runs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the scores of runs, (runs, segments), as `checked_scores` does.
-
-    They may be NaN for a missing run.
-    """
+    """Return the checked scores of runs, (runs, segments); NaN where only some runs lack one."""
     is_missing = np.zeros(runs.shape, dtype=bool)
     if np.issubdtype(runs.dtype, np.floating):
         is_missing = np.isnan(runs)

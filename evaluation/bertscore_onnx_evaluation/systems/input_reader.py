@@ -126,8 +126,8 @@ class InputReader:
     def with_documents(self, systems: Sequence[str]) -> list[WholeTable]:
         """Return the tables that have documents.
 
-        They are in a named column, or in one with a usual name and no other use. Without a name, a
-        constant is no document, and neither is a list or an object.
+        Documents are in a named column, or in one with a usual name and no other use. Without a
+        name, a constant is no document, and neither is a list or an object.
         """
         tables = [table for table in self.tables if self.roles.of(table, "document")]
         if "document" in self.roles.named:
@@ -186,9 +186,8 @@ class InputReader:
         return self._rows[table]
 
     def _cells(self, table: WholeTable, role: str, names: Sequence[str]) -> list[Any]:
-        """Return the values of a column, or the references of several columns.
-
-        None is for a null, if segments may be missing.
+        """Return a column's values, or the references of several columns, with None for a null if
+        segments may be missing.
         """
         first, *further = names
         cells = self._values(table, role, first)
@@ -253,10 +252,8 @@ class InputReader:
     def _melted(
         self, value: Any, role: OfSystems, names: Sequence[str] | None, key: str, metric: str = ""
     ) -> Iterator[tuple[str, Column]]:
-        """Yield the metric and the values of each system and run in an input.
-
-        Its key, if it is in a mapping, is a system or a metric.
-        """
+        """Yield the metric and the values of each system and run in an input."""
+        # The key of an input in a mapping is a system or a metric.
         title = f"{role}s[{key!r}]" if key else f"{role}s"
         if isinstance(value, Mapping) and role == "score" and not metric:
             for system, of_system in _by_text(value, title).items():

@@ -91,10 +91,7 @@ def column_of_list(
 
 
 def scores_of(values: Sequence[float | tuple[float, ...]]) -> NDArray[np.float64]:
-    """Return the scores of a system or of its runs.
-
-    They are (segments,) or (runs, segments).
-    """
+    """Return the scores of a system, (segments,), or of its runs, (runs, segments)."""
     scores = np.array(values, dtype=np.float64)
     if scores.ndim == 2:
         return scores.T
@@ -127,7 +124,7 @@ def join_segments(
 ) -> JoinedSegments[_Key]:
     """Join the rows of inputs, each of one or several runs.
 
-    They are joined by their ids, or by position if none has ids. An index of pandas other than
+    Rows are joined by their ids, or by position if none has ids. An index of pandas other than
     0, 1, 2, … counts as ids, and beside one every index does. Where segments may be dropped, a
     score of some runs is complete: it is the mean of the runs that there are.
 
@@ -196,10 +193,7 @@ def _values(
     rows_of: Mapping[Rows, RowsOfSegments],
     name: str | int,
 ) -> tuple[Any, ...]:
-    """Return the value of a segment in each run.
-
-    It is None where a run lacks the segment, or NaN if it is a score.
-    """
+    """Return a segment's value in each run; where a run lacks it, NaN for a score, else None."""
     values: list[Any] = []
     for column in runs:
         row = rows_of[column.rows].get(name)
@@ -223,10 +217,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _with_labels(inputs: Mapping[_Key, list[Column]]) -> Mapping[_Key, list[Column]]:
-    """Return inputs with the labels of pandas as ids.
-
-    They stay as they are if all labels are 0, 1, 2 and so on.
-    """
+    """Return inputs with the labels of pandas as ids, or unchanged if all are 0, 1, 2 and so on."""
     columns = chain.from_iterable(inputs.values())
     rows_of_all = list(dict.fromkeys(column.rows for column in columns))
     if not any(rows.is_indexed for rows in rows_of_all):

@@ -117,10 +117,7 @@ def bootstrap_counts(
 def kept_segments(
     rng: np.random.Generator, num_segments: int, num_swaps: int
 ) -> Iterator[NDArray[np.bool_]]:
-    """Yield which segments two systems keep in each swap.
-
-    They come in blocks of (rows, num_segments).
-    """
+    """Yield the segments that two systems keep in each swap, in blocks of (rows, num_segments)."""
     rows = max(1, BLOCK_CELLS // num_segments // DRAWN_BITS) * DRAWN_BITS
     for start in range(0, num_swaps, rows):
         yield rng.integers(2, size=(min(rows, num_swaps - start), num_segments), dtype=bool)
@@ -286,10 +283,7 @@ class _Swaps(NamedTuple):
         return (self.num_reached + self.num_observed) / self.total
 
     def interval(self) -> NDArray[np.float64]:
-        """Return the differences whose p is not significant, (pairs, 2).
-
-        They go from low to high.
-        """
+        """Return the ends of the interval of differences that are not significant, (pairs, 2)."""
         place = _num_needed(self.total, self.num_observed) - 1
         return np.stack([self.lows[:, place], self.highs[:, place]], axis=1)
 
@@ -382,7 +376,7 @@ def _agreeing(
 def sign_test(won: int, lost: int) -> float:
     """Return the exact p of a sign test, two-sided.
 
-    It is the share of all ways to divide the units with one as far apart.
+    The p is the share of all divisions of the units that are at least as uneven.
     """
     fewer = min(won, lost)
     more = max(won, lost)
@@ -396,8 +390,8 @@ def sign_test(won: int, lost: int) -> float:
 def sign_interval(won: int, lost: int) -> NDArray[np.float64]:
     """Return Clopper and Pearson's 95 % interval, (2,).
 
-    It is that of the share of units won, less that of units lost. It holds 0 if, and only if, the
-    sign test is not significant.
+    The interval is for the share of units won minus the share of units lost. It holds 0 if, and
+    only if, the sign test is not significant.
     """
     largest_won = _largest_share(won, lost)
     largest_lost = _largest_share(lost, won)
@@ -415,10 +409,7 @@ def _largest_share(number: int, rest: int) -> float:
 
 
 def _all_swaps(differing: NDArray[np.bool_]) -> Iterator[NDArray[np.bool_]]:
-    """Yield all ways to swap the units that differ.
-
-    They say which units are kept in each, in blocks of (rows, units).
-    """
+    """Yield the units kept in each way to swap those that differ, in blocks of (rows, units)."""
     columns = np.flatnonzero(differing)
     rows = max(1, BLOCK_CELLS // len(differing))
     for start in range(0, 1 << len(columns), rows):
@@ -540,10 +531,9 @@ def over_runs(
 def segment_outcomes(
     scores: NDArray[np.float64], *, tolerance: float = 0.0, lower_is_better: bool = False
 ) -> NDArray[np.int64]:
-    """Count the segments that each system wins, loses and ties.
+    """Count the segments that each system wins, loses and ties against the first, (3, systems).
 
-    They are against the first, (3, systems). Scores, (systems, segments), that differ by no more
-    than the tolerance tie.
+    Scores, (systems, segments), that differ by no more than the tolerance tie.
     """
     gain = (scores[0] - scores) if lower_is_better else (scores - scores[0])  # (systems, segments)
     won = (gain > tolerance).sum(axis=1)

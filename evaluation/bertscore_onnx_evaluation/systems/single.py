@@ -44,10 +44,7 @@ def single_result(name: str, metric: CorpusScores, *, num_swaps: int, seed: int)
 
 
 def _is_exact(metric: CorpusScores) -> bool:
-    """Return whether the mean of the units has an exact interval.
-
-    It has if they have one size, and are all 0 or all 1.
-    """
+    """Return whether all units are 0 or 1 and of one size, so that an exact interval exists."""
     if not isinstance(metric, SegmentMeans):
         return False
     are_binary = np.isin(metric.segment_scores / metric.sizes, (0, 1)).all()

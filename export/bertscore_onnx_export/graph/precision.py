@@ -70,7 +70,7 @@ _HALF = TensorProto.FLOAT16
 def convert_to_fp16(folder: Path) -> None:
     """Rewrite the graph in a folder to compute in fp16.
 
-    Its inputs are integers. Its output stays fp32, as do the norms of the vectors, whose lower
+    The inputs are integers. The output stays fp32, as do the norms of the vectors, whose lower
     bound is 0 in fp16, and all values computed from positions.
     """
     model = load_graph(folder)
@@ -159,9 +159,8 @@ def _value_types(model: ModelProto) -> dict[str, int]:
 
 
 def _values_to_keep(graph: GraphProto) -> set[str]:
-    """Return the values that stay in fp32.
-
-    They are softmax, the norms at the end, and positions with all that leads to them.
+    """Return the values that stay in fp32: softmax, the norms at the end, and positions with all
+    values that they are computed from.
     """
     kept: set[str] = set()
     softmax = set()

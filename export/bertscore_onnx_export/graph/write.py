@@ -117,10 +117,7 @@ def _use_products(model: ModelProto) -> None:
 
 
 def _product(node: NodeProto, sizes: list[int]) -> Nodes | None:
-    """Return the product that replaces an Einsum node; None if none does.
-
-    Its equation is such as "ibh,hnd->ibnd"; another kind has no product.
-    """
+    """Return the product that replaces an Einsum such as `ibh,hnd->ibnd`; None for another kind."""
     left, right, result = re.split(r",|->", node.attribute[0].s.decode().replace(" ", ""))
     # The summed axes must end the left input, and the result must have the others in order.
     summed = "".join(axis for axis in left if axis in right)

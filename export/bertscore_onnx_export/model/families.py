@@ -63,10 +63,7 @@ class Family:
 
 
 def _drop_blocks(model: Any, num_layers: int) -> None:
-    """Drop layers of T5.
-
-    Its class reads a weight of the first one, and so cannot be built without any.
-    """
+    """Drop layers of T5, whose class reads a weight of the first layer and needs at least that."""
     model.encoder.block = model.encoder.block[:num_layers]
 
 
@@ -146,15 +143,12 @@ def use_products(model: PreTrainedModel, num_layers: int) -> None:
 
 
 class _BandAttention(nn.Module):
-    """Longformer's sliding-window attention in a form that can be exported.
+    """Longformer's sliding-window attention in an exportable form: dense, with a band as mask."""
 
-    It is dense, with a band as mask.
-
-    The original (Beltagy et al., 2020, section 3) cuts the sequence into chunks, whose number a
-    trace would fix. Without global tokens, which are not used here, it is ordinary attention in
-    which a token sees those at most half a window away. Dense attention takes memory quadratic in
-    the length, as in all other families.
-    """
+    # The original (Beltagy et al., 2020, section 3) cuts the sequence into chunks, whose number a
+    # trace would fix. Without global tokens, which are not used here, it is ordinary attention in
+    # which a token sees those at most half a window away. Dense attention takes memory quadratic
+    # in the length, as in all other families.
 
     def __init__(self, original: Any) -> None:
         super().__init__()

@@ -106,9 +106,7 @@ class Source:
 
 @contextlib.contextmanager
 def loading(content: str, source: Source) -> Iterator[None]:
-    """Turn any error over a model's files into an ExportError.
-
-    It names the cause of another library's error.
+    """Turn any error over a model's files into an ExportError that names its cause.
 
     For damaged files, transformers, safetensors and tokenizers raise errors of any class; a panic
     of their Rust code is not even an Exception.
@@ -134,10 +132,7 @@ _FILES = {
 
 
 def _cause(content: str, folder: Path, error: BaseException) -> str:
-    """Return why a part of a model cannot be loaded.
-
-    It is what the folder lacks, or else the first line of the error.
-    """
+    """Return why a part of a model cannot be loaded, by its folder or the error's first line."""
     missing = None if isinstance(error, ImportError) else _missing(content, folder, error)
     return missing or _cause_in_message(error)
 
@@ -383,8 +378,6 @@ def check_name_of_folder(name: str) -> None:
 
 def check_same_model(manifest: Manifest) -> None:
     """Raise an ExportError if the home folder has another model of this name.
-
-    It may hold another model under the name of a new bundle.
 
     Another model has another architecture or size, or other scores of the golden pairs at the same
     layer.

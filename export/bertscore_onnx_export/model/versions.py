@@ -23,18 +23,14 @@ IS_TRANSFORMERS_5 = not transformers.__version__.startswith("4.")
 
 
 class _RelativeAttention(nn.Module):
-    """BERT's attention with a vector for each distance.
-
-    The vector is added to the keys, or to keys and queries.
-
-    It has the parameters that a model saved with transformers 4 has.
-    """
+    """BERT's attention with a vector for each distance, added to keys, or to keys and queries."""
 
     def __init__(self, config: Any, *unused: Any, **also_unused: Any) -> None:
         super().__init__()
         size = config.hidden_size // config.num_attention_heads
         self.num_heads = config.num_attention_heads
         self.last = config.max_position_embeddings - 1
+        # the parameters of a model that was saved with transformers 4
         self.query, self.key, self.value = (
             nn.Linear(config.hidden_size, config.hidden_size) for _ in range(3)
         )
@@ -76,7 +72,7 @@ class _RelativeAttention(nn.Module):
 def traceable() -> Iterator[None]:
     """Replace code that a trace cannot follow.
 
-    It is DeBERTa's lengths, and the masks of attention in 4.57.
+    Such code computes DeBERTa's lengths, and the masks of attention in transformers 4.57.
     """
     if IS_TRANSFORMERS_5:
         with patch.object(modeling_deberta, "compute_attention_span", _attention_span, create=True):

@@ -178,7 +178,7 @@ def cut(graph: PublishedGraph, num_layers: int, hidden_size: int) -> ModelProto:
 def uncut_vectors(graph: PublishedGraph, num_layers: int) -> Any:
     """Return a session of the whole graph for a layer's vectors.
 
-    They are those that `cut` must give, before these are normalised.
+    `cut` must give the same vectors before normalisation.
     """
     model = ModelProto()
     model.CopyFrom(graph.model)
@@ -310,16 +310,14 @@ def _replace(names: Any, new_names: Mapping[str, str]) -> None:
 
 
 def _cast_inputs(graph: Any) -> None:
-    """Let a graph take int64 for all whole numbers, and say its shapes.
-
-    It may take ids as int32, or masks as floats or true and false.
-    """
+    """Let a graph take all ids and masks as int64, and declare the shapes of its inputs."""
     casts = []
     new_names = {}
     for value in graph.input:
         kind = value.type.tensor_type.elem_type
         if value.name in INPUTS and not value.type.tensor_type.HasField("shape"):
             value.CopyFrom(make_tensor_value_info(value.name, kind, ["batch", "tokens"]))
+        # Some graphs take ids as int32, or masks as floats or booleans.
         if value.name in _WHOLE and kind != TensorProto.INT64:
             new_names[value.name] = f"published_{value.name}"
             casts.append(make_node("Cast", [value.name], [new_names[value.name]], to=kind))
@@ -386,10 +384,7 @@ def _named_layers(graph: Any) -> list[int]:
 
 
 def _candidates(graph: Any, layers: list[int]) -> Iterator[set[str]]:
-    """Yield, for each layer and the end, the values that may be its input.
-
-    They are computed before it, and used in it.
-    """
+    """Yield the possible inputs of each layer and the end: values computed before, used there."""
     used: dict[int | None, set[str]] = defaultdict(set)
     layer_of: dict[str, int | None] = {}
     for node in graph.node:
@@ -465,10 +460,7 @@ def _drawing_operators(model: ModelProto) -> Iterator[str]:
 
 
 def _is_training(model: ModelProto, dropout: NodeProto) -> bool:
-    """Return whether a Dropout is in training mode.
-
-    It is if its third input, the mode, is there and no constant of false.
-    """
+    """Return whether a Dropout trains: its third input, the mode, is set and not constant false."""
     if len(dropout.input) < 3 or not dropout.input[2]:
         return False
     mode = dropout.input[2]
@@ -481,16 +473,12 @@ def _is_training(model: ModelProto, dropout: NodeProto) -> bool:
 
 
 def _is_norm(model: ModelProto, last: str, vectors: str, hidden_size: int) -> bool:
-    """Return whether the vectors are a norm of the states of the last layer.
-
-    They may also be these states themselves.
-
-    The nodes after the last layer are run with drawn states in place of the layer's, for texts of
-    different ids: each token's vector must be a norm of its own state, times one weight for each
-    dimension, plus one bias.
-    """
+    """Return whether the vectors are the states of the last layer, or a norm of these states."""
     if vectors == last:
         return True
+    # The nodes after the last layer are run with drawn states in place of the layer's, for texts of
+    # different ids: each token's vector must be a norm of its own state, times one weight for each
+    # dimension, plus one bias.
     session = _session(_after(model, last, hidden_size), [vectors])
     generator = np.random.default_rng(0)
     drawn = []
@@ -513,10 +501,7 @@ def _is_norm(model: ModelProto, last: str, vectors: str, hidden_size: int) -> bo
 
 
 def _after(model: ModelProto, last: str, hidden_size: int) -> ModelProto:
-    """Return the graph after the last layer, with its states as an input.
-
-    It is without the weights before it.
-    """
+    """Return the graph after the last layer, with its states as an input and no earlier weights."""
     after = ModelProto(
         ir_version=model.ir_version, opset_import=model.opset_import, functions=model.functions
     )
@@ -618,10 +603,7 @@ def check_length(session: Any, ids: list[int]) -> None:
 
 
 def check_independent(session: Any, ids: list[int]) -> None:
-    """Raise an ExportError if a text's vectors depend on its batch.
-
-    They must not depend on another text in it.
-    """
+    """Raise an ExportError if a text's vectors depend on other texts in its batch."""
     both = np.array([ids, ids[::-1]])
     beside_other = _run(session, both, np.ones_like(both))[0][0]
     if _differ(run_vectors(session, ids), beside_other):

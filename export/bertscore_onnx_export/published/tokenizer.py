@@ -103,10 +103,7 @@ def read_tokenizer(folder: Path, config: PublishedConfig) -> PublishedTokenizer:
 
 
 def _check_ids(tokenizer: PublishedTokenizer, vocab_size: int, folder: Path) -> None:
-    """Raise an ExportError if the model lacks ids of the tokenizer.
-
-    They are those of special tokens or ordinary texts.
-    """
+    """Raise an ExportError if the model lacks ids of special tokens or of ordinary texts."""
     ids = [tokenizer.pad_id, *tokenizer.zero_weight_ids, *tokenizer.empty_ids]
     for text in chain(*GOLDEN_PAIRS):
         ids += tokenizer.ids(text)

@@ -97,17 +97,14 @@ class _AsInFile(PreTrainedTokenizerFast):  # type: ignore[misc] # transformers i
 
 
 def _load_fast(source: Source, named: str | None) -> PreTrainedTokenizerBase | None:
-    """Load a fast tokenizer with transformers 5.
-
-    It gets the special tokens of its class in transformers 4.
-
-    Returns None without `tokenizer.json`: transformers 4 and 5 make different ones of the other
-    files.
+    """Load a fast tokenizer with transformers 5, and add the special tokens that its class has in
+    transformers 4; None without `tokenizer.json`.
     """
     kind = _class_of(source, named)
     try:
         tokenizer = _AsInFile.from_pretrained(source.name_or_path, revision=source.revision)
     except ValueError as error:
+        # transformers 4 and 5 make different tokenizers of files without `tokenizer.json`.
         if "instantiate the backend" in str(error):
             return None
         raise
@@ -119,10 +116,7 @@ def _load_fast(source: Source, named: str | None) -> PreTrainedTokenizerBase | N
 
 
 def _load_slow(source: Source, named: str | None) -> PreTrainedTokenizerBase | None:
-    """Load a slow tokenizer with transformers 5.
-
-    None if there is no such class, or not its files.
-    """
+    """Load a slow tokenizer with transformers 5; None if its class or its files do not exist."""
     kind = _class_of(source, named)
     try:
         return kind and kind.from_pretrained(source.name_or_path, revision=source.revision)

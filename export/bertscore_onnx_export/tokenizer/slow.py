@@ -52,10 +52,7 @@ _BERT_MASK: _Tokens = {"mask_token": AddedToken("[MASK]", lstrip=True, special=T
 
 
 class _Lowercasing:
-    """Lowercases a text character by character, as transformers 4 did.
-
-    It does so before any class of its own lowercases.
-    """
+    """Lowercases a text by character, as transformers 4 did, before the tokenizer's class does."""
 
     def tokenize(self, text: str, **options: Any) -> list[str]:
         if getattr(self, "do_lower_case", False):
@@ -103,10 +100,7 @@ class RoCBertTokenizer(_Lowercasing, transformers.RoCBertTokenizer):  # type: ig
 
 
 class _Slow(_Lowercasing, PreTrainedTokenizer):  # type: ignore[misc]
-    """A tokenizer with the special tokens that transformers 4 gives its class.
-
-    They have the flags that they have there.
-    """
+    """A tokenizer with the special tokens and the flags that its class has in transformers 4."""
 
     special_tokens: ClassVar[_Tokens] = _ROBERTA_TOKENS
     extra_tokens: ClassVar[Sequence[str]] = ()
@@ -144,10 +138,7 @@ class _Slow(_Lowercasing, PreTrainedTokenizer):  # type: ignore[misc]
 
 
 def _in_role(given: str | AddedToken | None, default: str | AddedToken) -> str | AddedToken:
-    """Return a special token of the files, or else the default.
-
-    It has the flags of the default if the files give it none.
-    """
+    """Return the files' special token, with the default's flags if it has none, or the default."""
     if isinstance(given, str) and isinstance(default, AddedToken):
         return AddedToken(given, lstrip=default.lstrip, special=True)
     return given or default
@@ -552,7 +543,7 @@ _TYPES = {
 def class_of(name: str | None, model_type: str) -> type[PreTrainedTokenizer] | None:
     """Return the class of a slow tokenizer; None if a model has none.
 
-    It is chosen by the name in the model's files, or else by the model's type.
+    The name in the model's files decides, or else the model's type.
     """
     model_type = _TYPES.get(model_type, model_type)
     if name is None and model_type in CONFIG_MAPPING:

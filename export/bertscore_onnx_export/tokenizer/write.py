@@ -137,10 +137,7 @@ _MARK = -1
 
 
 def _spec_of(slow: PreTrainedTokenizer, converted: Converted) -> TokenizerSpec:
-    """Return the spec of a conversion.
-
-    It has the parts that all kinds of slow tokenizers have in common.
-    """
+    """Return the spec of a conversion, with the parts that all kinds of slow tokenizers share."""
     framed = slow.build_inputs_with_special_tokens([_MARK])
     index = framed.index(_MARK)
     prefix_ids = framed[:index]
@@ -188,10 +185,7 @@ def _ends_once(slow: PreTrainedTokenizer, suffix_ids: list[int]) -> bool:
 
 
 def _max_length(tokenizer: PreTrainedTokenizerBase, max_positions: int | None) -> int | None:
-    """Return the smaller of the tokenizer's bound and the model's.
-
-    None without both.
-    """
+    """Return the smaller of the tokenizer's and the model's length limit; None without either."""
     bounds = []
     if tokenizer.model_max_length < UNSTATED_LENGTH:
         bounds.append(tokenizer.model_max_length)
