@@ -14,7 +14,7 @@ from typing import Any
 
 from harness.texts import distinct_pairs
 
-_COMPUTE = "bertscore_onnx.encoding.session.OnnxSession._compute"
+_COMPUTE = "bertscore_onnx.encoding.session.OrtGraph.run"
 
 Runs = list[Callable[[], object]]  # made one after the other, in one thread
 # the seconds of every timed call, and the F of every pair
