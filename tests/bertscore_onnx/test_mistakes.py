@@ -444,7 +444,7 @@ AT_THE_SHELL = {
     "compare --scores wide.csv": ("A, B, beside segment", "--systems A B …"),
     "compare --scores wide.csv --systems A,B": ("'A,B' is one name", "A B"),
     "compare --scores wide.csv --systems A B --baseline C": ("'C'", "'A', 'B'"),
-    "compare --scores wide.csv --systems A C": ("'C'", "'segment', 'A', 'B'", "--systems"),
+    "compare --scores wide.csv --systems A C": ("no system 'C'", "segment, A, B", "--systems"),
     "compare --scores wide.csv --systems A B --documents cand.txt": (
         "cand.txt has 2 lines",
         "3 segments",
@@ -1000,6 +1000,11 @@ IN_PYTHON = {
     "unnamed systems": (
         lambda s: compare(scores=WIDE),
         "A, B, beside segment",
+        'systems=["A", "B", …]',
+    ),
+    "a system that is no column": (
+        lambda s: compare(scores=WIDE, systems=["A", "C"]),
+        "no system 'C'; the columns are segment, A, B",
         'systems=["A", "B", …]',
     ),
     "an array of scores": (

@@ -14,7 +14,7 @@ from collections.abc import (
 )
 from dataclasses import replace
 from functools import partial
-from itertools import chain
+from itertools import chain, filterfalse
 from typing import Any, Literal, TypeGuard, get_args
 
 import numpy as np
@@ -241,9 +241,9 @@ class InputReader:
         if names is None:
             names = list(dict.fromkeys(chain.from_iterable(found.values())))
         for metric, of_metric in found.items() or [("", {})]:
-            for name in names:
-                if name not in of_metric:
-                    raise self._lacking(name, metric, found, [key for key in entries if key])
+            missing = [name for name in names if name not in of_metric]
+            if missing:
+                raise self._lacking(missing, metric, found, list(filter(None, entries)))
         chosen: dict[str, Systems] = {}
         for metric, of_metric in found.items():
             chosen[metric] = {name: of_metric[name] for name in names}
@@ -414,9 +414,15 @@ class InputReader:
         return {key: whole.part(list(rows.values())) for key, rows in parts.items()}
 
     def _lacking(
-        self, name: str, metric: str, found: Mapping[str, Systems], keys: Collection[str]
+        self,
+        missing: Sequence[str],
+        metric: str,
+        found: Mapping[str, Systems],
+        keys: Collection[str],
     ) -> InputError:
-        """Return the error for a system that has no values, or none of a metric."""
+        """Return the error for systems that have no values, or none of a metric."""
+        # Columns are systems only where all names are columns: another name is the mistake.
+        name = next(filterfalse(self.column_names.__contains__, missing), missing[0])
         of_other = next((other for other, systems in found.items() if name in systems), None)
         if of_other is not None:
             return InputError(
@@ -428,10 +434,17 @@ class InputReader:
         available = list(chain.from_iterable(found.values()))
         if {*available} <= {*keys}:
             available = list(keys)
-        message = f"There is no system {name!r}, only {listed(available)}"
-        if self.column_names:
-            message += f"; the columns are {', '.join(self.column_names)}"
-        return InputError(f"{message}.")
+        message = f"There is no system {name!r}"
+        if available:
+            message += f", only {listed(available)}"
+        if not self.column_names:
+            return InputError(f"{message}.")
+        return InputError(
+            f"{message}; the columns are {', '.join(self.column_names)}. Name systems, or columns "
+            "of one table, with ",
+            Argument("systems", ["A", "B", "…"]),
+            ".",
+        )
 
 
 def _numbers(run: Any, title: str) -> list[float]:
