@@ -245,7 +245,7 @@ AT_THE_SHELL = {
         "expected a readable file",
         "Check the name",
     ),
-    "score -m $M -c . -r ref.txt": ("'.'", "expected a readable file"),
+    "score -m $M -c . -r ref.txt": ("'.' is a folder", "expected a file"),
     "score -m $M -c 'A single text.' -r ref.txt": (
         "'A single text.'",
         "expected the name of a file",
@@ -424,11 +424,11 @@ AT_THE_SHELL = {
     "compare": ("give the texts of the systems", "--scores"),
     "compare --scores cand.txt": ("cand.txt, line 1", "is no number", "--input-format"),
     "compare --scores pairs.csv": (
-        "pairs.csv",
-        "no column for a system",
-        "system, segment and score",
+        "pairs.csv has no column 'score'",
+        "only candidate, reference",
+        "--columns score=NAME",
     ),
-    "compare --scores single.csv": ("--columns system=NAME", "a table for each system"),
+    "compare --scores single.csv": ("no column 'score'", "segment, A", "--columns score=NAME"),
     "compare --scores gap.csv --systems A B": ("line 3", "'B'", "--missing drop"),
     "compare --scores again.csv --systems A B": (
         "line 3",
@@ -441,7 +441,7 @@ AT_THE_SHELL = {
         "expected a number",
         "Write decimals with a point",
     ),
-    "compare --scores wide.csv": ("A, B, beside segment", "--systems A B …"),
+    "compare --scores wide.csv": ("no column 'score'", "segment, A, B", "--systems A B …"),
     "compare --scores wide.csv --systems A,B": ("'A,B' is one name", "A B"),
     "compare --scores wide.csv --systems A B --baseline C": ("'C'", "'A', 'B'"),
     "compare --scores wide.csv --systems A C": ("no system 'C'", "segment, A, B", "--systems"),
@@ -823,12 +823,13 @@ IN_PYTHON = {
     ),
     "a date": (
         lambda s: s.score_frame(pd.DataFrame({"date": [1], "x": [2]})),
-        "'candidate', only 'date', 'x'. Name",
+        "'candidate'",
+        "only 'date', 'x'. Name",
     ),
     "columns without names": (
         lambda s: s.score_frame(FRAME.set_axis([0, 1], axis=1)),
-        "'candidate', only 0, 1",
-        "Name",
+        "'candidate'",
+        "only 0, 1. Name",
     ),
     "a repeated column": (
         lambda s: s.score_frame(pd.concat([FRAME, FRAME], axis=1)),
@@ -887,9 +888,9 @@ IN_PYTHON = {
         '"raise" or "null"',
     ),
     "no reference column": (
-        lambda s: s.score_frame(FRAME, reference=None),
-        "reference is None",
-        "name of a column",
+        lambda s: s.score_frame(FRAME.rename(columns={"reference": "date"})),
+        "'reference'",
+        "only 'candidate', 'date'. Name",
     ),
     "a list of names": (
         lambda s: s.score_frame(FRAME, ["candidate"]),
@@ -976,7 +977,7 @@ IN_PYTHON = {
     "systems in lists": (
         lambda s: compare([TEXTS, REFS], REFS, scorer=s),
         "candidates are a list",
-        "expected a mapping",
+        "expected a data frame, or a mapping",
     ),
     "no scorer": (
         lambda s: compare({"A": TEXTS, "B": REFS}, REFS),
@@ -990,7 +991,7 @@ IN_PYTHON = {
     "no references to compare": (
         lambda s: compare({"A": TEXTS, "B": REFS}, scorer=s),
         "no references",
-        "one for each",
+        "Give a list or a table",
     ),
     "an option without a value": (
         lambda s: compare({"A": TEXTS, "B": REFS}, REFS, metrics="bleu,tokenize"),
@@ -999,7 +1000,8 @@ IN_PYTHON = {
     ),
     "unnamed systems": (
         lambda s: compare(scores=WIDE),
-        "A, B, beside segment",
+        "no column 'score'",
+        "segment, A, B",
         'systems=["A", "B", …]',
     ),
     "a system that is no column": (
@@ -1015,8 +1017,7 @@ IN_PYTHON = {
     "a series of scores": (
         lambda s: compare(scores=WIDE["A"]),
         "Series",
-        "expected a dict",
-        "Give the data frame",
+        "expected a data frame",
     ),
     "a dict of score sets": (
         lambda s: compare(scores=dataset_dict()),
@@ -1024,7 +1025,7 @@ IN_PYTHON = {
         "Give one of its datasets",
     ),
     "a missing score": (
-        lambda s: compare(scores=WIDE.replace({"A": {0.0: None}}), systems="all"),
+        lambda s: compare(scores=WIDE.replace({"A": {0.0: None}}), systems=["A", "B"]),
         "row 0",
         "'A'",
         'missing="drop"',
