@@ -129,7 +129,10 @@ class Table:
         return "\n".join(lines)
 
     def markdown(self) -> str:
-        """Write a table of GitHub's Markdown, between blank lines."""
+        """Write a table of GitHub's Markdown, between blank lines.
+
+        Runs of blanks and line breaks in a cell are one blank, as Markdown shows them.
+        """
         lines = []
         for cells in self._cells():
             written = [markdown_text(" ".join(cell.split())) for cell in cells]
