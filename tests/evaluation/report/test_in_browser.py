@@ -63,7 +63,7 @@ def opened(browser, files):
             "Emulation.setDeviceMetricsOverride",
             {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600},
         )
-        browser.get((files / f"{name}.html").as_uri())
+        browser.get((files / f"{name}.html").resolve(strict=True).as_uri())
         browser.execute_script(
             "for (const one of document.querySelectorAll('details')) one.open = true"
         )
@@ -157,13 +157,14 @@ def test_no_column_is_cut_on_a_screen(browser, opened, name):
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("name", ["two", "three", "swaps", "constant", "groups"])
+@pytest.mark.parametrize("name", ["two", "three", "constant", "groups"])
 def test_no_ticks_collide_and_no_name_or_p_is_broken(browser, opened, name, width):
     opened(name, width)
     assert browser.execute_script(COLLISIONS) == []
     assert browser.execute_script(BROKEN) == []
     text = browser.execute_script("return document.body.textContent")
-    assert not re.search(r"\bp [=<] \d", text)  # their spaces do not break
+    spaces = {*re.findall(r"\bp(\s)[=<](\s)\.?\d", text)}
+    assert spaces == {("\N{NO-BREAK SPACE}", "\N{NO-BREAK SPACE}")}
 
 
 def test_no_sign_after_a_name_begins_a_line(browser, opened):
