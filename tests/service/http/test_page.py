@@ -114,7 +114,7 @@ def test_several_references_and_an_idf_table_are_shown(client, opened):
     assert "best of 2 references" in page["best"].text
     assert page["best"].text.endswith("number 2, which has the best F1: the cat sat on it")
     assert page["made-with"].text == f"Model: {expected['model']}, layer 2"
-    weights = [weight.text for weight in page.find(".match dd:first-of-type small")]
+    weights = [weight.text for weight in page.find(".match .side:first-child + .tokens small")]
     assert weights == [f"{weight:.2f}" for weight in expected["candidate_weights"][1:-1]]
     page.choose("idf", "")
     page["go"].click()
