@@ -188,6 +188,7 @@ def test_nothing_is_sent_or_written(tiny_bundle, tmp_path, imports):
     assert "connect(" not in log.read_text()
 
 
+@pytest.mark.slow
 def test_the_users_conversions_work(minilm_bundle):
     code = SCORE + "score(); import openvino; print(openvino.convert_model(sys.argv[2]).inputs)"
     done = run_python(code, minilm_bundle, minilm_bundle / "model.onnx")

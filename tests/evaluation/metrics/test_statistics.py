@@ -175,7 +175,7 @@ def test_statistics_of_sums_are_those_of_the_units_that_are_left(gaps, left_out)
     assert values["pearson"] == pytest.approx(correlate(human, metric).value)
     assert values["pearson_by_item"] == pytest.approx(correlate(human, metric, by="segment").value)
     # of the units that are left, another epsilon may be best
-    slack = 0 if left_out is None else 0.01
+    slack = 1e-12 if left_out is None else 0.01  # sums of units are rounded in another order
     assert values["acc_eq"] == pytest.approx(
         tie_calibrated_accuracy(human, metric).value, abs=slack
     )
