@@ -185,8 +185,3 @@ def print_table(
 ) -> None:
     """Print rows of cells as `aligned` returns them."""
     print("\n".join(aligned(rows, width, whole=whole, optional=optional)), file=file)
-
-
-def print_text(text: str) -> None:
-    """Print sentences, broken between words to fit the terminal."""
-    print(filled(text, terminal_width()))
