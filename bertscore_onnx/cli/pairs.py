@@ -256,13 +256,15 @@ def _whole_table(opened: OpenFile) -> "WholeTable":
 
 def _ids_of_rows(opened: OpenFile) -> Iterator[tuple[str, str]]:
     """Yield the place of each row of a table and its id, if the table has ids."""
+    columns: list[str] | None = None
+    names: tuple[str, ...] = ()
     for place, record in opened.file.open_table(opened.source).records():
-        names = id_columns(
-            list(record),
-            opened.file.segment,
-            others=opened.file.texts_among(list(record)),
-            title=opened.source.title,
-        )
+        # Only rows of JSON lines may have other columns than the row before.
+        if columns != list(record):
+            columns = list(record)
+            others = opened.file.texts_among(columns)
+            title = opened.source.title
+            names = id_columns(columns, opened.file.segment, others=others, title=title)
         if not names:
             return
         yield place, "+".join(id_text(record[name]) for name in names)
