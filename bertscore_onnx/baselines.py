@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
+from bertscore_onnx.arrays import Float64Array
 from bertscore_onnx.bundle import catalogue
 from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.card import CARD, CARD_MARK, updated_card
@@ -29,7 +29,6 @@ from bertscore_onnx.hub.source import read_names
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.tables.repeats import RepeatCounter
 
-Floats = NDArray[np.float64]
 SEED = 12345
 
 
@@ -355,27 +354,27 @@ class _Scores:
 
     def __init__(self, num_layers: int, max_pairs: int) -> None:
         self.number = 0
-        self._sums: Floats = np.zeros((3, num_layers))
-        self._squares: Floats = np.zeros((3, num_layers))
+        self._sums: Float64Array = np.zeros((3, num_layers))
+        self._squares: Float64Array = np.zeros((3, num_layers))
         self._f1 = np.empty((num_layers, max_pairs), dtype=np.float32)
 
-    def add(self, score: Floats) -> None:
+    def add(self, score: Float64Array) -> None:
         """Count one more pair, (3, layers)."""
         self._f1[:, self.number] = score[2]
         self._sums += score
         self._squares += score**2
         self.number += 1
 
-    def means(self) -> Floats:
+    def means(self) -> Float64Array:
         """Return the means of P, R and F, (3, layers)."""
         return self._sums / self.number
 
-    def standard_errors(self) -> Floats:
+    def standard_errors(self) -> Float64Array:
         """Return the standard errors of the means, (3, layers)."""
         variance = np.maximum(self._squares - self._sums**2 / self.number, 0) / (self.number - 1)
         return np.sqrt(variance / self.number)
 
-    def f1_quantiles(self) -> Floats:
+    def f1_quantiles(self) -> Float64Array:
         """Return the quantiles of F, (layers, quantiles)."""
         f1 = self._f1[:, : self.number].astype(np.float64)
         quantiles = np.quantile(f1, np.linspace(0, 1, NUM_QUANTILES), axis=1).T

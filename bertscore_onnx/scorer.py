@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal, Never, Self, TypeVar, overload
 
 import numpy as np
 import tokenizers
-from numpy.typing import NDArray
 
+from bertscore_onnx.arrays import Float64Array, Int64Array
 from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.bundle.store import Precision
@@ -85,7 +85,7 @@ def _refuse(function: str, unknown: Iterable[str], accepted: Iterable[str] = ())
         raise InputTypeError(f"{function} takes no {name!r}{hint}.{meant(name, accepted)}")
 
 
-def _of_pairs(signature: Signature, counts: NDArray[np.int64], *, in_context: bool) -> Signature:
+def _of_pairs(signature: Signature, counts: Int64Array, *, in_context: bool) -> Signature:
     """Return the signature of scores with these numbers of references."""
     largest = int(counts.max(initial=1))
     if largest > 1:
@@ -546,7 +546,7 @@ class BERTScorer(Closeable):
         scorer._rescaling = rescaling
         return scorer
 
-    def unrelated_scores(self, lang: str | None = None) -> NDArray[np.float64] | None:
+    def unrelated_scores(self, lang: str | None = None) -> Float64Array | None:
         """Return the F of random pairs of texts, on the scale of this scorer.
 
         These are evenly spaced quantiles, lowest first, (quantiles,), or (layers, quantiles) with

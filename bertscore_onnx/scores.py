@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx import __version__
+from bertscore_onnx.arrays import BoolArray, Float32Array, Float64Array, Int64Array
 from bertscore_onnx.errors import InputError, InputTypeError, needs_package
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ def _word(value: object) -> str:
     return "".join(characters)
 
 
-class Scores(PRF[NDArray[np.float32]]):
+class Scores(PRF[Float32Array]):
     """Precision, recall and F of every candidate; unpacks as `P, R, F`.
 
     Each is a float32 array (candidates,), or (layers, candidates) if every layer is scored. Before
@@ -207,35 +208,35 @@ class Scores(PRF[NDArray[np.float32]]):
     `to_pandas()` and `to_dict()` return them by their names in files: precision, recall and f1.
     """
 
-    best_reference: NDArray[np.int64]
+    best_reference: Int64Array
     """The position of the reference with the best F for every candidate, the first of equals;
     shaped like `F`.
     """
 
-    truncated: NDArray[np.bool_]
+    truncated: BoolArray
     """Whether each candidate, or a reference of it, is longer than the model's maximum, so that its
     end does not count; (candidates,)."""
 
-    unknown: NDArray[np.float64]
+    unknown: Float64Array
     """The share of tokens that are unknown to the model, in each candidate or in a reference of it
     that has more of them; (candidates,)."""
 
     signature: Signature | None = None
     """The settings of the scores that `score` returns; None for others."""
 
-    worst: PRF[NDArray[np.float32]] | None = None
+    worst: PRF[Float32Array] | None = None
     """What an empty text scores under these settings, (layers,) each: 0, or less after rescaling;
     likewise.
     """
 
     def __new__(
         cls,
-        P: NDArray[np.float32],  # noqa: N803 -- the paper's names, as in bert-score
-        R: NDArray[np.float32],  # noqa: N803
-        F: NDArray[np.float32],  # noqa: N803
-        best_reference: NDArray[np.int64] | None = None,
-        truncated: NDArray[np.bool_] | None = None,
-        unknown: NDArray[np.float64] | None = None,
+        P: Float32Array,  # noqa: N803 -- the paper's names, as in bert-score
+        R: Float32Array,  # noqa: N803
+        F: Float32Array,  # noqa: N803
+        best_reference: Int64Array | None = None,
+        truncated: BoolArray | None = None,
+        unknown: Float64Array | None = None,
     ) -> "Scores":
         """Combine the arrays.
 
@@ -409,7 +410,7 @@ BIN_WIDTH = 10
 HEIGHT = 80
 
 
-def _histogram(values: NDArray[np.float32]) -> str:
+def _histogram(values: Float32Array) -> str:
     """Return a histogram, from the lowest score to the highest, as SVG in the text's colour."""
     counts, edges = np.histogram(values, bins=BINS)
     heights = HEIGHT * counts / counts.max()
@@ -436,7 +437,7 @@ def arrays_of(scores: Scores) -> tuple[NDArray[Any], ...]:
     return *scores, scores.best_reference, scores.truncated, scores.unknown
 
 
-def best_of_references(pairs: Scores, counts: NDArray[np.int64]) -> Scores:
+def best_of_references(pairs: Scores, counts: Int64Array) -> Scores:
     """Reduce one score a pair to one a candidate.
 
     That is the maximum of P, of R and of F, each on its own. The pairs of one candidate stand side

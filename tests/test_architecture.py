@@ -20,7 +20,7 @@ EXPORT = ROOT / "export"
 SHIPPED = [RUNTIME, EVALUATION, SERVICE, EXPORT, ROOT / "models"]
 
 DIRECTION = [
-    {"errors", "files", "protobuf", "scores", "concurrency"},
+    {"errors", "arrays", "files", "protobuf", "scores", "concurrency"},
     {"text", "tables"},
     {"bundle"},
     {"hub"},

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
-from numpy.typing import NDArray
 
+from bertscore_onnx.arrays import Float32Array
 from bertscore_onnx.scores import Scores
 
 
@@ -18,7 +18,7 @@ def as_tensors(scores: Scores) -> tuple[Any, Any, Any]:
     return as_tensor(scores.P), as_tensor(scores.R), as_tensor(scores.F)
 
 
-def as_tensor(values: NDArray[np.float32]) -> Any:
+def as_tensor(values: Float32Array) -> Any:
     """Return an array as a tensor."""
     try:
         from torch import from_numpy  # noqa: TID251 -- only if the caller has it

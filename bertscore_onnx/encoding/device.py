@@ -7,8 +7,8 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bertscore_onnx.arrays import Float32Array, Int64Array
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.encoding.providers import Provider, load_onnxruntime, memory_limit
 from bertscore_onnx.encoding.session import DevicePlace
@@ -36,7 +36,7 @@ class Buckets:
     A run is full, or has as few rows as `FEW_ROWS` allow for the last texts.
     """
 
-    widths: NDArray[np.int64]
+    widths: Int64Array
     """The tokens to which texts are padded, ascending."""
 
     max_tokens: int
@@ -63,7 +63,7 @@ class Buckets:
         return cls(widths, max_tokens, is_for_few=provider.splits_little_work)
 
     def for_texts(
-        self, lengths: NDArray[np.int64], max_items: int | None, concurrency: int
+        self, lengths: Int64Array, max_items: int | None, concurrency: int
     ) -> "Buckets | None":
         """Return the buckets of texts of these lengths; None if they are too many."""
         if self.is_for_few:
@@ -74,7 +74,7 @@ class Buckets:
             max_items = min(rows, max_items or rows)
         return replace(self, max_items=max_items)
 
-    def widen(self, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    def widen(self, lengths: Int64Array) -> Int64Array:
         """Return the widths for texts of these lengths.
 
         One that is longer than all widths keeps its length.
@@ -105,7 +105,7 @@ class Buckets:
                 shapes[self.num_rows(width, number), width] = None
         return list(shapes)
 
-    def plan(self, lengths: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    def plan(self, lengths: Int64Array) -> Iterator[Int64Array]:
         """Group items of similar length, (batch,), the longest first.
 
         A run is filled up with shorter ones.
@@ -187,7 +187,7 @@ class DeviceVectors:
         is_last = span.stop == self._num_rows
         return DevicePlace(self._provider.device, self._provider.index, address, output, is_last)
 
-    def rows(self, layer: int, starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    def rows(self, layer: int, starts: Int64Array) -> Int64Array:
         """Return the rows of the buffer where texts begin in one of the layers.
 
         `starts` is where they would begin in an array, (texts,).
@@ -208,16 +208,16 @@ class DeviceVectors:
         """Return the number of layers."""
         return len(self._layers)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[np.float32]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Float32Array:
         """Return the vectors on the host, (layers, rows, hidden)."""
         return self._on_host
 
-    def __getitem__(self, key: Any) -> NDArray[np.float32]:
+    def __getitem__(self, key: Any) -> Float32Array:
         """Return some of the vectors; all are copied to the host once."""
         return self._on_host[key]
 
     @cached_property
-    def _on_host(self) -> NDArray[np.float32]:
+    def _on_host(self) -> Float32Array:
         written = self.buffer.numpy()  # (written rows, hidden)
         if self._written == 1:
             return written[None]

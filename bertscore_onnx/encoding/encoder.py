@@ -15,8 +15,8 @@ from math import prod
 from threading import Event, Lock
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bertscore_onnx.arrays import BoolArray, Float32Array, Int64Array
 from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import GRAPH_FILE, Manifest
 from bertscore_onnx.concurrency.threads import Threads
@@ -40,12 +40,12 @@ _log = logging.getLogger(__name__)
 # makes runs of short and of long texts need the same memory.
 
 
-Batch = NDArray[np.int64]
+Batch = Int64Array
 """The numbers of the items that are processed together, (batch,)."""
 
 
 def plan_runs(
-    lengths: NDArray[np.int64],
+    lengths: Int64Array,
     max_tokens: int,
     max_items: int | None = None,
     *,
@@ -67,7 +67,7 @@ def plan_runs(
 
 
 def plan_batches(
-    lengths: NDArray[np.int64],
+    lengths: Int64Array,
     max_tokens: int,
     max_items: int | None = None,
     *,
@@ -100,7 +100,7 @@ class PaddedTexts:
 
     def __init__(
         self,
-        sequences: Sequence[NDArray[np.int64]],
+        sequences: Sequence[Int64Array],
         batches: Sequence[Batch],
         manifest: Manifest,
         buckets: Buckets | None = None,
@@ -111,9 +111,9 @@ class PaddedTexts:
 
         With buckets, a batch has one of their shapes: the rows after its texts are padding.
         """
-        self.sequences: Sequence[NDArray[np.int64]] = sequences
+        self.sequences: Sequence[Int64Array] = sequences
         # (texts,)
-        self.lengths: NDArray[np.int64] = np.array([len(ids) for ids in sequences], dtype=np.int64)
+        self.lengths: Int64Array = np.array([len(ids) for ids in sequences], dtype=np.int64)
         lengths = self.lengths
         order = np.concatenate([_NONE, *batches])  # (texts,)
         numbers = np.array([len(batch) for batch in batches], dtype=np.int64)  # (batches,)
@@ -134,7 +134,7 @@ class PaddedTexts:
         self.spans: list[slice] = list(map(slice, (ends - sizes).tolist(), ends.tolist()))
         """The range of each batch, in tokens with padding."""
         widths_in_order = np.repeat(widths, numbers)  # (texts,)
-        self.starts: NDArray[np.int64] = np.empty_like(order)
+        self.starts: Int64Array = np.empty_like(order)
         """The start of each text, in tokens with padding, (texts,)."""
         offsets = ends - sizes - begins * widths  # (batches,)
         self.starts[order] = np.arange(len(order)) * widths_in_order + np.repeat(offsets, numbers)
@@ -156,7 +156,7 @@ class PaddedTexts:
                 f"{manifest.vocab_size} ids. Export the model again."
             )
 
-    def batch(self, number: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def batch(self, number: int) -> tuple[Int64Array, Int64Array]:
         """Return the ids of a batch, and its mask, (texts, tokens) each.
 
         The mask is 1 on tokens and 0 on padding.
@@ -186,9 +186,9 @@ class ReusedMemory:
     """
 
     def __init__(self) -> None:
-        self._free: list[NDArray[np.float32]] = []
+        self._free: list[Float32Array] = []
 
-    def take(self, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    def take(self, shape: tuple[int, ...]) -> Float32Array:
         """Return an array to be filled.
 
         It lies in memory that was given back if that is large enough.
@@ -204,7 +204,7 @@ class ReusedMemory:
             block = uninitialized((size + size // 4,))
         return block[:size].reshape(shape)
 
-    def give_back(self, array: NDArray[np.float32]) -> None:
+    def give_back(self, array: Float32Array) -> None:
         """Reuse the memory of an array from `take`, which nobody may use any more."""
         block = array
         while isinstance(block.base, np.ndarray):
@@ -224,7 +224,7 @@ class HostVectors:
         """
         self._stacked = stacked
         self._layer = layers[0]
-        self.table: NDArray[np.float32] = memory.take((len(layers), rows, hidden_size))
+        self.table: Float32Array = memory.take((len(layers), rows, hidden_size))
 
     def place(self, span: slice, shape: tuple[int, int]) -> HostPlace:
         """Return the place for the output of a run, given its range of rows.
@@ -243,30 +243,30 @@ class TokenEmbeddings:
     There is a row for each token in each layer; the tokens of a text stand side by side.
     """
 
-    sequences: Sequence[NDArray[np.int64]]
+    sequences: Sequence[Int64Array]
     """The vocabulary ids of each text, special tokens included, (tokens,)."""
 
-    lengths: NDArray[np.int64]
+    lengths: Int64Array
     """The number of tokens of each text, (texts,)."""
 
-    vectors: NDArray[np.float32] | DeviceVectors
+    vectors: Float32Array | DeviceVectors
     """Unit vectors, (layers, rows, hidden); rows that belong to no text are padding."""
 
-    starts: NDArray[np.int64]
+    starts: Int64Array
     """The row at which each text begins, (texts,)."""
 
-    documents: Sequence[NDArray[np.int64]] | None = None
+    documents: Sequence[Int64Array] | None = None
     """The ids of each whole text, in which idf counts tokens, (tokens,); None if every token is
     matched.
     """
 
-    num_weightless: NDArray[np.int64] | None = None
+    num_weightless: Int64Array | None = None
     """How many tokens at the start of each text weigh nothing, (texts,); None if all weigh."""
 
-    is_excluded: NDArray[np.bool_] | None = None
+    is_excluded: BoolArray | None = None
     """Which texts had tokens but none to match, (texts,); None if there is no such text."""
 
-    def vectors_of(self, layer: int, text: int) -> NDArray[np.float32]:
+    def vectors_of(self, layer: int, text: int) -> Float32Array:
         """Return the vectors of one text in one of the layers.
 
         They are (tokens, hidden), and not copied.
@@ -275,7 +275,7 @@ class TokenEmbeddings:
         return self.vectors[layer, start : start + self.lengths[text]]
 
 
-def joined_ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+def joined_ranges(starts: Int64Array, lengths: Int64Array) -> Int64Array:
     """Return the numbers of ranges one after the other, (numbers,).
 
     Ranges are given by their starts and lengths, (ranges,).
@@ -351,9 +351,7 @@ class Encoder:
         self.buckets: Buckets | None = Buckets.of(provider, manifest)
         """The shapes of runs, at least of a few texts; None if these may have any."""
 
-    def plan(
-        self, sequences: Sequence[NDArray[np.int64]], max_items: int | None = None
-    ) -> PaddedTexts:
+    def plan(self, sequences: Sequence[Int64Array], max_items: int | None = None) -> PaddedTexts:
         """Put token sequences into batches of similar length.
 
         A sequence has at least one id. Batches are limited as in `plan_batches`.
@@ -427,9 +425,7 @@ class Encoder:
             raise
         return TokenEmbeddings(texts.sequences, texts.lengths, vectors.table, texts.starts)
 
-    def run_batch(
-        self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], place: Place
-    ) -> None:
+    def run_batch(self, input_ids: Int64Array, mask: Int64Array, place: Place) -> None:
         """Encode one padded batch, (batch, tokens), into unit vectors.
 
         They are (layers, batch, tokens, hidden). The mask is 1 on tokens and 0 on padding; the
@@ -439,7 +435,7 @@ class Encoder:
         values = {"input_ids": input_ids, "attention_mask": mask}
         self.session.run({name: values[name] for name in self._manifest.inputs}, [place])
 
-    def place(self, vectors: NDArray[np.float32]) -> HostPlace:
+    def place(self, vectors: Float32Array) -> HostPlace:
         """Return the place of a batch in vectors on the host.
 
         They are (layers, batch, tokens, hidden).
@@ -501,7 +497,7 @@ class Runs:
         self,
         encoder: Encoder,
         call: Call,
-        sequences: Sequence[NDArray[np.int64]],
+        sequences: Sequence[Int64Array],
         tokenizer: TextTokenizer,
         *,
         on_device: bool,

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from bertscore_onnx.arrays import Float32Array
 from bertscore_onnx.encoding.providers import Provider, lost_by_fork
 from bertscore_onnx.errors import is_interrupt, needs_extra
 
@@ -98,7 +99,7 @@ def open_in_openvino(
 class Place(Protocol):
     """Where an output is copied to."""
 
-    def fill(self, output: NDArray[np.float32]) -> None:
+    def fill(self, output: Float32Array) -> None:
         """Copy an output."""
 
 

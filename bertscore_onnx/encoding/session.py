@@ -20,6 +20,7 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
+from bertscore_onnx.arrays import Float32Array, Int64Array
 from bertscore_onnx.bundle.bundle import Bundle, mapped_links, unlinked
 from bertscore_onnx.concurrency.cpus import usable_cpus
 from bertscore_onnx.concurrency.native_code import native_code
@@ -72,7 +73,7 @@ OWN_PAGES = 1_000_000
 """Bytes from which an array gets pages of its own."""
 
 
-def uninitialized(shape: tuple[int, ...]) -> NDArray[np.float32]:
+def uninitialized(shape: tuple[int, ...]) -> Float32Array:
     """Return an array to be filled.
 
     The memory of a large one returns to the system with its last reference.
@@ -105,7 +106,7 @@ class HostPlace:
 
     is_awaited = True  # a run ends when its output is there
 
-    def __init__(self, array: NDArray[np.float32], written: int = 0, layer: int = 0) -> None:
+    def __init__(self, array: Float32Array, written: int = 0, layer: int = 0) -> None:
         """Let a run fill the array.
 
         Of the `written` layers of a run, if any, the array gets only the given one, (1, …).
@@ -113,10 +114,10 @@ class HostPlace:
         self._array = array
         self._written = written
         self._layer = layer
-        self._output: NDArray[np.float32] | None = None
+        self._output: Float32Array | None = None
 
     @classmethod
-    def of_layers(cls, array: NDArray[np.float32], stacked: int, layer: int) -> "HostPlace":
+    def of_layers(cls, array: Float32Array, stacked: int, layer: int) -> "HostPlace":
         """Return the place of layers, (layers, …).
 
         The layers are all that a run stacks, one of them, or the only one.
@@ -131,7 +132,7 @@ class HostPlace:
         """Return the place of some of the batch, given its axis."""
         return HostPlace(self._array[(*[slice(None)] * axis, items)], self._written, self._layer)
 
-    def fill(self, output: NDArray[np.float32]) -> None:
+    def fill(self, output: Float32Array) -> None:
         """Copy the output of a run, which has the shape that the graph gave it."""
         wanted = self._array.shape
         if self._written:
@@ -350,9 +351,9 @@ class OnnxSession:
 
     def run(
         self,
-        batch: Mapping[str, NDArray[np.int64]],
+        batch: Mapping[str, Int64Array],
         places: Sequence[Place],
-        constants: Mapping[str, NDArray[np.float32]] | None = None,
+        constants: Mapping[str, Float32Array] | None = None,
     ) -> None:
         """Run the graph on one padded batch, (batch, tokens).
 

@@ -10,7 +10,8 @@ and the costs.
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+
+from bertscore_onnx.arrays import Float32Array, Int64Array
 
 OVERLAP = 0.25
 """The least overlap of neighbouring windows, as a share of a window's text; `docs/long_texts.md`
@@ -26,7 +27,7 @@ class Windows:
 
     def __init__(
         self,
-        texts: Sequence[NDArray[np.int64]],
+        texts: Sequence[Int64Array],
         max_length: int,
         frame: tuple[int, int],
         overlap: float = OVERLAP,
@@ -36,7 +37,7 @@ class Windows:
         A window has at most `max_length` tokens, special tokens included. The frame is the number
         of special tokens in front of every text and of every window, and the number behind.
         """
-        self.sequences: list[NDArray[np.int64]] = []
+        self.sequences: list[Int64Array] = []
         """The ids of each window, special tokens included, (tokens,)."""
         self.kept: list[tuple[int, int]] = []
         """The first token that is kept of each window, and the one after the last."""
@@ -50,7 +51,7 @@ class Windows:
             else:
                 self._cut(ids, max_length, frame, overlap)
 
-    def join(self, vectors: NDArray[np.float32], starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    def join(self, vectors: Float32Array, starts: Int64Array) -> Int64Array:
         """Move the vectors of windows, and return where their texts begin.
 
         Vectors are (layers, rows, hidden), and are moved to those of their texts. The windows of a
@@ -69,7 +70,7 @@ class Windows:
         return moved[self.first]
 
     def _cut(
-        self, ids: NDArray[np.int64], max_length: int, frame: tuple[int, int], overlap: float
+        self, ids: Int64Array, max_length: int, frame: tuple[int, int], overlap: float
     ) -> None:
         """Append the windows of one long text."""
         before, after = frame
@@ -87,7 +88,7 @@ class Windows:
         self.kept.extend(zip(begins.tolist(), ends.tolist(), strict=True))
 
 
-def _starts(length: int, room: int, overlap: float) -> NDArray[np.int64]:
+def _starts(length: int, room: int, overlap: float) -> Int64Array:
     """Return where the windows of a text begin, (windows,), spread evenly over the text."""
     stride = max(1, room - int(np.ceil(room * overlap)))
     steps = -(-(length - room) // stride)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
+from bertscore_onnx.arrays import Int64Array
 from bertscore_onnx.errors import Argument, IdfError, InputError, json_fault, needs_extra, shortened
 from bertscore_onnx.files import open_regular, read_named, write_whole
 from bertscore_onnx.matching.greedy import document_frequency
@@ -40,10 +40,10 @@ class DocumentCounts:
     on its weights.
     """
 
-    tokens: NDArray[np.int64]
+    tokens: Int64Array
     """The ids that occur, in increasing order, (tokens,)."""
 
-    documents: NDArray[np.int64]
+    documents: Int64Array
     """The number of documents in which each id occurs, (tokens,), from 1 to `num_documents`."""
 
     num_documents: int
@@ -56,7 +56,7 @@ class DocumentCounts:
 
     @classmethod
     def of_documents(
-        cls, slices: Iterable[Sequence[NDArray[np.int64]]], vocab_size: int, tokenization: str
+        cls, slices: Iterable[Sequence[Int64Array]], vocab_size: int, tokenization: str
     ) -> "DocumentCounts":
         """Count the documents that each id occurs in.
 
@@ -75,7 +75,7 @@ class DocumentCounts:
 
     @classmethod
     def of_rows(
-        cls, tokens: NDArray[np.int64], documents: NDArray[np.int64], tokenization: str
+        cls, tokens: Int64Array, documents: Int64Array, tokenization: str
     ) -> "DocumentCounts":
         """Add up rows of counts, such as `to_arrow` returns.
 
@@ -224,7 +224,7 @@ class DocumentCounts:
             raise InputError(f"Document counts are of one tokenization; these are of {listed}.")
         return cls.of_rows(table["token"].to_numpy(), table["documents"].to_numpy(), names[0])
 
-    def frequency(self, vocab_size: int, tokenization: str) -> NDArray[np.int64]:
+    def frequency(self, vocab_size: int, tokenization: str) -> Int64Array:
         """Return the number of documents in which each id occurs, (vocab_size,).
 
         The ids are those of a model.
@@ -246,7 +246,7 @@ class DocumentCounts:
         frequency[self.tokens] = self.documents
         return frequency
 
-    def _rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _rows(self) -> tuple[Int64Array, Int64Array]:
         return np.append(self.tokens, ALL_DOCUMENTS), np.append(self.documents, self.num_documents)
 
     def _key(self) -> tuple[str, int, bytes, bytes]:

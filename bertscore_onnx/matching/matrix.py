@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bertscore_onnx.arrays import BoolArray, Float32Array, Int64Array
 from bertscore_onnx.concurrency.blas import blas_gate
 from bertscore_onnx.encoding.encoder import TokenEmbeddings, joined_ranges
 from bertscore_onnx.matching.greedy import BLOCK_TOKENS, greedy_match, match_all
 from bertscore_onnx.matching.pairs import EncodedTexts, finite_scores, weigh
 from bertscore_onnx.matching.weights import TokenWeights
 
-Flat = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]
+Flat = tuple[Float32Array, Float32Array, Int64Array]
 """Some texts one after the other: vectors (tokens, hidden), weights (tokens,), and where each
 begins, (texts,).
 """
@@ -19,7 +19,7 @@ begins, (texts,).
 
 def match_matrix(
     candidates: EncodedTexts, references: EncodedTexts, weights: TokenWeights, beta: float = 1.0
-) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+) -> tuple[Float32Array, Float32Array, Float32Array]:
     """Match every candidate with every reference, in each layer.
 
     Returns P, R and F, (layers, cands, refs) each; 0 if a side is empty or has weight 0. Errors:
@@ -44,9 +44,7 @@ def match_matrix(
     return precision[everywhere], recall[everywhere], f1[everywhere]
 
 
-def _is_scorable(
-    table: TokenEmbeddings, texts: NDArray[np.int64], weights: TokenWeights
-) -> NDArray[np.bool_]:
+def _is_scorable(table: TokenEmbeddings, texts: Int64Array, weights: TokenWeights) -> BoolArray:
     """Return which texts have a token that is not special and one of positive weight, (texts,)."""
     token_weights, is_word, _, begins = weigh([(table, texts)], weights)
     is_scorable = np.logical_or.reduceat(is_word, begins)
@@ -54,15 +52,13 @@ def _is_scorable(
     return is_scorable
 
 
-def _flat(
-    table: TokenEmbeddings, layer: int, texts: NDArray[np.int64], weights: TokenWeights
-) -> Flat:
+def _flat(table: TokenEmbeddings, layer: int, texts: Int64Array, weights: TokenWeights) -> Flat:
     token_weights, _, _, begins = weigh([(table, texts)], weights)
     rows = joined_ranges(table.starts[texts], table.lengths[texts])
     return table.vectors[layer, rows], token_weights, begins
 
 
-def _match(left: Flat, right: Flat) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def _match(left: Flat, right: Flat) -> tuple[Float32Array, Float32Array]:
     """Match two blocks.
 
     A block of a single long text is matched text by text, so that memory stays bounded.
@@ -76,7 +72,7 @@ def _match(left: Flat, right: Flat) -> tuple[NDArray[np.float32], NDArray[np.flo
     return precision, recall
 
 
-def _each(block: Flat) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
+def _each(block: Flat) -> Iterator[tuple[Float32Array, Float32Array]]:
     """Yield the embeddings and the token weights of each text of a block.
 
     Embeddings are (tokens, hidden), and weights, (tokens,), are normalised.
@@ -89,9 +85,7 @@ def _each(block: Flat) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32
         yield text, text_weights / total if total else text_weights
 
 
-def _blocks(
-    table: TokenEmbeddings, texts: NDArray[np.int64]
-) -> list[tuple[slice, NDArray[np.int64]]]:
+def _blocks(table: TokenEmbeddings, texts: Int64Array) -> list[tuple[slice, Int64Array]]:
     """Cut texts into blocks of at most `BLOCK_TOKENS`, or one text.
 
     Return the range and the texts of each.

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bertscore_onnx.arrays import Float32Array, Int64Array
 from bertscore_onnx.concurrency.native_code import native_code
 from bertscore_onnx.encoding.device import DeviceVectors
 from bertscore_onnx.encoding.encoder import joined_ranges, plan_batches
@@ -42,7 +42,7 @@ MIN_WIDTH = 16
 product of matrices has the same bits beside any other pairs, but not with other numbers of
 columns."""
 
-Side = tuple[DeviceVectors, NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]
+Side = tuple[DeviceVectors, Int64Array, Int64Array, Float32Array]
 """One side of some pairs: vectors, the row where each text begins, its length, (pairs,), and its
 normalised weights, (pairs, tokens), 0 on padding."""
 
@@ -86,9 +86,7 @@ class MatchingGraph:
             return False
         return True
 
-    def match(
-        self, candidates: Side, references: Side
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def match(self, candidates: Side, references: Side) -> tuple[Float32Array, Float32Array]:
         """Return precision and recall of pairs, (layers, pairs) each.
 
         NaN if a vector is not finite.
@@ -111,7 +109,7 @@ class MatchingGraph:
 
     def _match_layer(
         self, binding: Any, layer: int, candidates: Side, references: Side
-    ) -> NDArray[np.float32]:
+    ) -> Float32Array:
         for name, (vectors, starts, _, _) in zip(SIDES, (candidates, references), strict=True):
             binding.bind_cpu_input(f"{name}_starts", vectors.rows(layer, starts))
         scores = np.empty((2, len(candidates[1])), dtype=np.float32)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bertscore_onnx.arrays import BoolArray, Float32Array, Float64Array, Int64Array
 from bertscore_onnx.concurrency.blas import blas_gate
 from bertscore_onnx.concurrency.threads import Threads
 from bertscore_onnx.encoding.encoder import TokenEmbeddings, joined_ranges, plan_batches
@@ -45,10 +45,10 @@ class EncodedTexts:
     embeddings: TokenEmbeddings
     """The distinct texts."""
 
-    rows: NDArray[np.int64]
+    rows: Int64Array
     """The index of each text among the distinct ones, (texts,)."""
 
-    counts: NDArray[np.int64]
+    counts: Int64Array
     """How many texts each item has, (items,): 1, or the number of references where an item was a
     list of them.
     """
@@ -56,10 +56,10 @@ class EncodedTexts:
     model: str
     """The name of the model that encoded them; only this model may score them."""
 
-    is_truncated: NDArray[np.bool_]
+    is_truncated: BoolArray
     """Which of the distinct texts are longer than the model's maximum, (distinct texts,)."""
 
-    unknown: NDArray[np.float64]
+    unknown: Float64Array
     """The share of tokens that are unknown to the model, in each of the distinct texts, (distinct
     texts,).
     """
@@ -76,12 +76,12 @@ class EncodedTexts:
         texts = np.arange(counts.sum()) + np.repeat(starts - (np.cumsum(counts) - counts), counts)
         return self.part(texts, counts)
 
-    def part(self, texts: slice | NDArray[np.int64], counts: NDArray[np.int64]) -> "EncodedTexts":
+    def part(self, texts: slice | Int64Array, counts: Int64Array) -> "EncodedTexts":
         """Return some of the texts, given how many each item has."""
         return replace(self, rows=self.rows[texts], counts=counts)
 
     @property
-    def documents(self) -> list[NDArray[np.int64]]:
+    def documents(self) -> list[Int64Array]:
         """The ids of each text, (tokens,), in which idf counts tokens."""
         documents = self.embeddings.documents or self.embeddings.sequences
         return [documents[row] for row in self.rows]
@@ -103,7 +103,7 @@ def match_pairs(
     threads: Threads,
     beta: float = 1.0,
     on_device: Callable[["PairMatching"], bool] | None = None,
-) -> tuple[PRF[NDArray[np.float32]], dict[str, NDArray[np.bool_]]]:
+) -> tuple[PRF[Float32Array], dict[str, BoolArray]]:
     """Match the two sides of each pair, in each layer.
 
     The score of a pair does not depend on other pairs.
@@ -126,9 +126,7 @@ def match_pairs(
     return scores, reasons
 
 
-def count_unscored(
-    reasons: Mapping[str, NDArray[np.bool_]], counts: NDArray[np.int64]
-) -> dict[str, int]:
+def count_unscored(reasons: Mapping[str, BoolArray], counts: Int64Array) -> dict[str, int]:
     """Count the candidates that have nothing to match, by the reason.
 
     That is so with each of their references; the reason is that for the first.
@@ -141,11 +139,11 @@ def count_unscored(
 
 
 def finite_scores(
-    precision: NDArray[np.float32],
-    recall: NDArray[np.float32],
-    is_scorable: NDArray[np.bool_],
+    precision: Float32Array,
+    recall: Float32Array,
+    is_scorable: BoolArray,
     beta: float,
-) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+) -> tuple[Float32Array, Float32Array, Float32Array]:
     """Return P, R and F as `with_f_measure` does.
 
     A vector that is not finite makes them NaN, which is an error.
@@ -157,8 +155,8 @@ def finite_scores(
 
 
 def weigh(
-    sides: Sequence[tuple[TokenEmbeddings, NDArray[np.int64]]], weights: TokenWeights
-) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
+    sides: Sequence[tuple[TokenEmbeddings, Int64Array]], weights: TokenWeights
+) -> tuple[Float32Array, BoolArray, Int64Array, Int64Array]:
     """Weigh the tokens of texts, one text after the other.
 
     Return the weight of each token, and whether it makes its text non-empty, (tokens,); the length
@@ -204,24 +202,24 @@ class PairMatching:
         self.begins = begins.reshape(2, -1)
         # (2, pairs), in the tables
         self.rows = np.stack([table.starts[texts] for table, texts in sides])
-        self.widths: NDArray[np.int64] = self.lengths.max(axis=0)
+        self.widths: Int64Array = self.lengths.max(axis=0)
         """The tokens of the longer side, (pairs,)."""
         shape = len(self.vectors[0]), len(self.widths)
-        self.precision: NDArray[np.float32] = np.zeros(shape, dtype=np.float32)
+        self.precision: Float32Array = np.zeros(shape, dtype=np.float32)
         """Scores of the pairs matched so far, (layers, pairs), as `recall`."""
-        self.recall: NDArray[np.float32] = np.zeros(shape, dtype=np.float32)
-        self.is_filled: NDArray[np.bool_] = np.logical_and.reduce(has_words.reshape(2, -1))
+        self.recall: Float32Array = np.zeros(shape, dtype=np.float32)
+        self.is_filled: BoolArray = np.logical_and.reduce(has_words.reshape(2, -1))
         """Whether both sides have a token that is not special, (pairs,)."""
-        self.has_weight: NDArray[np.bool_] = np.logical_and.reduce(totals.reshape(2, -1) > 0)
+        self.has_weight: BoolArray = np.logical_and.reduce(totals.reshape(2, -1) > 0)
         """Whether both sides have a token whose weight is not 0, (pairs,)."""
-        self.is_excluded: NDArray[np.bool_] = np.zeros(len(self.widths), dtype=np.bool_)
+        self.is_excluded: BoolArray = np.zeros(len(self.widths), dtype=np.bool_)
         """Whether all tokens of a side are excluded by the matching, (pairs,)."""
         for table, texts in sides:
             if table.is_excluded is not None:
                 self.is_excluded |= table.is_excluded[texts]
 
     @cached_property
-    def _on_host(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def _on_host(self) -> tuple[Float32Array, Float32Array]:
         """The vectors of both sides on the host."""
         return np.asarray(self.vectors[0]), np.asarray(self.vectors[1])
 
@@ -233,7 +231,7 @@ class PairMatching:
         else:
             deque(threads.map(self.match, batches), maxlen=0)
 
-    def match(self, batch: NDArray[np.int64]) -> None:
+    def match(self, batch: Int64Array) -> None:
         """Match a few pairs, (batch,).
 
         The similarities of all pairs lie in one array, which is then reduced at once: each numpy
@@ -271,8 +269,8 @@ class PairMatching:
 
 
 def _weighted_means(
-    nearest: NDArray[np.float32], lengths: NDArray[np.int64], weights: NDArray[np.float32]
-) -> NDArray[np.float32]:
+    nearest: Float32Array, lengths: Int64Array, weights: Float32Array
+) -> Float32Array:
     """Return weighted means, (texts,), of the best similarity of each token, (texts, width)."""
     is_token = np.arange(nearest.shape[1]) < lengths[:, None]  # (texts, width)
     return np.add.reduceat(nearest[is_token] * weights, np.cumsum(lengths) - lengths)

@@ -8,8 +8,8 @@ from dataclasses import astuple, dataclass
 from os import PathLike
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bertscore_onnx.arrays import Float32Array, Float64Array
 from bertscore_onnx.bundle.catalogue import Baseline, lower_code, read_baseline_file
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.errors import Argument, BaselineError
@@ -69,9 +69,7 @@ class Rescaling:
         return Scores(precision, recall, f1, *arrays_of(scores)[3:])
 
 
-def rescale(
-    scores: NDArray[np.float32], baseline: float | NDArray[np.float64]
-) -> NDArray[np.float32]:
+def rescale(scores: Float32Array, baseline: float | Float64Array) -> Float32Array:
     """Map `baseline`, below 1, to 0, and 1 to 1.
 
     The shape stays, and an array of baselines broadcasts.
@@ -136,7 +134,7 @@ MIN_RANDOM_PAIRS = 100
 
 def random_pairs_f1(
     manifest: Manifest, signature: Signature, rescaling: Rescaling, lang: str | None
-) -> NDArray[np.float64] | None:
+) -> Float64Array | None:
     """Return the quantiles of F of random pairs.
 
     They are rescaled as scores are, (quantiles,) or (layers, quantiles). None unless 100 random
@@ -169,7 +167,7 @@ exceeds it.
 """
 
 
-def high_unrelated(unrelated: NDArray[np.float64]) -> NDArray[np.float64]:
+def high_unrelated(unrelated: Float64Array) -> Float64Array:
     """Return the score that 99 % of unrelated pairs do not exceed.
 
     It is found from evenly spaced quantiles, () or (layers,).

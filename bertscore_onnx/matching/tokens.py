@@ -9,8 +9,8 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bertscore_onnx.arrays import BoolArray, Int64Array
 from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.encoding.encoder import TokenEmbeddings, joined_ranges
@@ -18,7 +18,7 @@ from bertscore_onnx.matching.variants import SEPARATOR_FIELD, Excluded, Matching
 from bertscore_onnx.text.tokenizer import TextTokenizer
 from bertscore_onnx.text.vocabulary import Vocabulary
 
-Tokenise = Callable[[Sequence[str]], Sequence[NDArray[np.int64]]]
+Tokenise = Callable[[Sequence[str]], Sequence[Int64Array]]
 """Returns the ids of each text, without special tokens."""
 
 _OPERATORS = frozenset("+-*/&|~")
@@ -69,13 +69,13 @@ class TokenMask:
                 text = vocabulary.bytes_of(token).decode(errors="replace")
                 if token not in vocabulary.special and any(is_kind(text) for is_kind in kinds):
                     self._is_kept[token] = False
-        self.is_word: NDArray[np.bool_] = np.ones(size, dtype=np.bool_)
+        self.is_word: BoolArray = np.ones(size, dtype=np.bool_)
         """Whether an id is not special, (vocab_size,)."""
         self.is_word[manifest.special_ids] = False
         self._keeps_continuations = "subwords" not in matching.exclude
         depends_on_words = matching.words or not self._keeps_continuations
         self._continuations = vocabulary.continuations(size) if depends_on_words else None
-        self._words: list[NDArray[np.int64]] = []  # of several tokens, that are left out
+        self._words: list[Int64Array] = []  # of several tokens, that are left out
         single_ids = []  # each of which is such a word
         for word in _word_ids(matching.words, tokenise):
             if not vocabulary.special.keys().isdisjoint(word.tolist()):
@@ -86,7 +86,7 @@ class TokenMask:
                 single_ids.append(word[0])
         self._is_left_out = np.isin(np.arange(size), single_ids)
 
-    def matched(self, ids: NDArray[np.int64], begins: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def matched(self, ids: Int64Array, begins: Int64Array) -> BoolArray:
         """Return which tokens of some texts are matched, (tokens,).
 
         The texts follow each other; `begins` is where each of them begins, (texts,).
@@ -120,7 +120,7 @@ _BEFORE_WORDS = ("", "a ", "(", '"', "_")
 """Text before a word, after which vocabularies may split the word differently."""
 
 
-def _word_ids(left_out: Iterable[str], tokenise: Tokenise) -> list[NDArray[np.int64]]:
+def _word_ids(left_out: Iterable[str], tokenise: Tokenise) -> list[Int64Array]:
     """Return the ids that words may have after nothing, a space or punctuation, (tokens,) each."""
     forms = set()
     for word in filter(None, left_out):
@@ -163,7 +163,7 @@ class TokenMatching:
             if matching.exclude or matching.words:
                 self.mask = TokenMask(matching, manifest, vocabulary, tokenizer.added_ids, tokenise)
 
-    def prepare(self, table: TokenEmbeddings, num_context: NDArray[np.int64]) -> TokenEmbeddings:
+    def prepare(self, table: TokenEmbeddings, num_context: Int64Array) -> TokenEmbeddings:
         """Return the tokens of texts to match.
 
         `num_context` is the number of context tokens of each text, (texts,). Of a text without any,
@@ -182,7 +182,7 @@ class TokenMatching:
         is_context = np.zeros(len(ids), dtype=np.bool_)
         if has_contexts:
             is_context[joined_ranges(begins + self._num_prefix, num_context)] = True
-        is_excluded: NDArray[np.bool_] | None = None  # (texts,)
+        is_excluded: BoolArray | None = None  # (texts,)
         if self.mask is not None and len(begins):
             is_word = self.mask.is_word[ids] & ~is_context
             has_words = np.logical_or.reduceat(is_word, begins)
@@ -216,7 +216,7 @@ class TokenMatching:
         )
 
 
-def _sums(is_counted: NDArray[np.bool_], begins: NDArray[np.int64]) -> NDArray[np.int64]:
+def _sums(is_counted: BoolArray, begins: Int64Array) -> Int64Array:
     """Return how many tokens of each text are counted, (texts,)."""
     if not len(begins):
         return begins

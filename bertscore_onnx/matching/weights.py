@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from numbers import Integral
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bertscore_onnx.arrays import BoolArray, Float32Array, Int64Array
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.errors import Argument, IdfError, InputTypeError
 from bertscore_onnx.matching.document_counts import DocumentCounts
@@ -29,10 +29,10 @@ class TokenWeights:
     The signature has the name.
     """
 
-    table: NDArray[np.float32]
+    table: Float32Array
     """Weights, (vocab_size,), each 0 or more; NaN if the caller's table has none."""
 
-    is_word: NDArray[np.bool_]
+    is_word: BoolArray
     """Whether an id makes a text non-empty, (vocab_size,): all do but the special tokens around
     it.
     """
@@ -44,7 +44,7 @@ class TokenWeights:
         """Whether there is no idf."""
         return self.name == _UNIFORM
 
-    def of(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+    def of(self, ids: Int64Array) -> Float32Array:
         """Return the weight of each token, in the shape of the ids.
 
         Raise an IdfError if the table lacks one.
@@ -163,11 +163,11 @@ def _checked(weight: float, what: str) -> float:
     )
 
 
-def _words(manifest: Manifest) -> NDArray[np.bool_]:
+def _words(manifest: Manifest) -> BoolArray:
     is_word = np.ones(manifest.vocab_size, dtype=np.bool_)
     is_word[manifest.special_ids] = False
     return is_word
 
 
-def _digest(table: NDArray[np.float32]) -> str:
+def _digest(table: Float32Array) -> str:
     return hashlib.sha256(table.tobytes()).hexdigest()[:12]

@@ -9,8 +9,8 @@ from itertools import chain
 from os import PathLike
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bertscore_onnx.arrays import Float32Array, Int64Array
 from bertscore_onnx.bundle.bundle import Bundle, open_bundle
 from bertscore_onnx.bundle.manifest import (
     SCORING_FILE,
@@ -108,9 +108,9 @@ def difference_by_pairs(bundle: Bundle, *, device: object = None) -> float:
 def _scores_by_graph(
     bundle: Bundle,
     device: object,
-    sides: Sequence[Sequence[NDArray[np.int64]]],
+    sides: Sequence[Sequence[Int64Array]],
     tables: Sequence[TokenWeights],
-) -> NDArray[np.float32]:
+) -> Float32Array:
     """Return P, R and F by the scoring graph, (tables, 3, layers, pairs).
 
     `sides` are the ids of the candidates and of the references.
@@ -231,7 +231,7 @@ def check_inputs(pipeline: Pipeline) -> None:
         )
 
 
-def _distances(vectors: NDArray[np.float32], plain: NDArray[np.float32]) -> NDArray[np.float32]:
+def _distances(vectors: Float32Array, plain: Float32Array) -> Float32Array:
     """Return how far each vector has moved, (tokens,)."""
     return np.linalg.norm(vectors - plain, axis=-1)
 
@@ -256,9 +256,9 @@ _RIGHT_INPUTS = (
 
 def unit_vectors_of(
     pipeline: Pipeline,
-    ids: NDArray[np.int64],
-    mask: NDArray[np.int64],
-) -> NDArray[np.float32]:
+    ids: Int64Array,
+    mask: Int64Array,
+) -> Float32Array:
     """Return the vectors, (layers, texts, tokens, hidden), of texts."""
     manifest = pipeline.manifest
     vectors = np.empty((len(manifest.layers), *ids.shape, manifest.hidden_size), dtype=np.float32)
@@ -266,7 +266,7 @@ def unit_vectors_of(
     return vectors
 
 
-def _raw_scores(pipeline: Pipeline, pairs: Pairs, weights: TokenWeights) -> NDArray[np.float32]:
+def _raw_scores(pipeline: Pipeline, pairs: Pairs, weights: TokenWeights) -> Float32Array:
     """Return P, R and F, (3, layers, pairs)."""
     scores = [scores_of_slice for scores_of_slice, _ in pipeline.score(pairs.slices(), weights)]
     return np.stack(list(join_scores(scores, len(pipeline.manifest.layers))))

@@ -13,8 +13,8 @@ from numbers import Integral
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bertscore_onnx.arrays import Int64Array
 from bertscore_onnx.errors import InputError, InputTypeError, is_interrupt
 from bertscore_onnx.matching.pairs import EncodedTexts
 from bertscore_onnx.text.texts import (
@@ -52,7 +52,7 @@ class Side:
     texts: Sequence[Text]
     """The texts to encode, with those of an item side by side; none if they were encoded before."""
 
-    counts: NDArray[np.int64]
+    counts: Int64Array
     """The number of texts of each item, (items,)."""
 
     encoded: EncodedTexts | None = None
@@ -62,7 +62,7 @@ class Side:
         """Return the number of items."""
         return len(self.counts)
 
-    def part(self, texts: slice, counts: NDArray[np.int64]) -> "Side":
+    def part(self, texts: slice, counts: Int64Array) -> "Side":
         """Return some of the texts, with their number in each item."""
         encoded = None if self.encoded is None else self.encoded.part(texts, counts)
         return Side(self.texts[texts], counts, encoded)
@@ -83,9 +83,7 @@ class Side:
             texts += side.texts
         return Side(texts, counts, encoded)
 
-    def documents(
-        self, ids_of: Callable[[list[str]], list[NDArray[np.int64]]]
-    ) -> list[NDArray[np.int64]]:
+    def documents(self, ids_of: Callable[[list[str]], list[Int64Array]]) -> list[Int64Array]:
         """Return the ids of each text, (tokens,), in which idf counts tokens.
 
         Those of its context are left out.
@@ -148,7 +146,7 @@ class Pairs:
         return are_in_context(self.texts)
 
     @property
-    def num_tokens(self) -> NDArray[np.int64]:
+    def num_tokens(self) -> Int64Array:
         """The tokens of each candidate and its references, (candidates,).
 
         0 before they are tokenised.
@@ -186,7 +184,7 @@ class Pairs:
         yield from self._between(ends, 0, middle).split(max_characters)
         yield from self._between(ends, middle, number).split(max_characters)
 
-    def _cut(self, ends: NDArray[np.int64], first: int, stop: int) -> int:
+    def _cut(self, ends: Int64Array, first: int, stop: int) -> int:
         """Return the first candidate from `first` to before `stop` whose references differ from
         those of the previous candidate, or `first` if there is none.
         """
@@ -200,7 +198,7 @@ class Pairs:
                 return item
         return min(first, number)
 
-    def _between(self, ends: NDArray[np.int64], start: int, stop: int) -> "Pairs":
+    def _between(self, ends: Int64Array, start: int, stop: int) -> "Pairs":
         """Return some of the candidates with their references.
 
         `ends` is where the references of each candidate end, (candidates,).
@@ -216,7 +214,7 @@ class Pairs:
         )
 
 
-def _end(ends: NDArray[np.int64], item: int) -> int:
+def _end(ends: Int64Array, item: int) -> int:
     """Return where the references of an item end; 0 before the first item."""
     return int(ends[item]) if item >= 0 else 0
 

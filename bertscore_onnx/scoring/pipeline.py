@@ -15,8 +15,8 @@ from time import monotonic
 from typing import Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bertscore_onnx.arrays import Int64Array
 from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.concurrency.closeable import Closeable
@@ -116,7 +116,7 @@ class Chunk:
             self._new_texts += texts
 
     @property
-    def num_context(self) -> NDArray[np.int64]:
+    def num_context(self) -> Int64Array:
         """The tokens of a context in each row, (rows,)."""
         return np.array([row.num_context for row in self.rows], dtype=np.int64)
 
@@ -343,7 +343,7 @@ class Pipeline(Closeable):
         """
         ids_of = partial(self._ids_of, known=known)
 
-        def documents() -> Iterator[Sequence[NDArray[np.int64]]]:
+        def documents() -> Iterator[Sequence[Int64Array]]:
             for side in slices:
                 side.check_model(self.model)
                 yield documents_of(self.manifest, side.documents(ids_of))
@@ -352,7 +352,7 @@ class Pipeline(Closeable):
 
     def _ids_of(
         self, texts: Sequence[str], known: dict[Text, TokenisedText] | None
-    ) -> list[NDArray[np.int64]]:
+    ) -> list[Int64Array]:
         if known is None:
             return self.tokenizer(texts)[0]
         tokenised = self._tokenise_new(texts, known)
@@ -374,7 +374,7 @@ class Pipeline(Closeable):
         if self._matching_graph is not None:
             self._matching_graph.close()
 
-    def _bare_ids(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+    def _bare_ids(self, texts: Sequence[str]) -> list[Int64Array]:
         """Return the ids of texts without the special tokens around them."""
         before, after = self.tokenizer.num_special_tokens
         return [ids[before : len(ids) - after] for ids in self.tokenizer(texts)[0]]

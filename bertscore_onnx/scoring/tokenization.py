@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Unpack, get_args
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
+from bertscore_onnx.arrays import Int64Array
 from bertscore_onnx.bundle.bundle import Bundle, open_bundle
 from bertscore_onnx.bundle.manifest import MAX_SIZE, Manifest
 from bertscore_onnx.concurrency.cpus import permitted_cpus, usable_cpus
@@ -83,9 +82,7 @@ def tokenization_of(manifest: Manifest, tokenizer: TextTokenizer) -> str:
     return f"{digest}-{tokenizer.description}-{tokenizer.long_text}-{tokenizer.max_length}"
 
 
-def documents_of(
-    manifest: Manifest, sequences: Sequence[NDArray[np.int64]]
-) -> Sequence[NDArray[np.int64]]:
+def documents_of(manifest: Manifest, sequences: Sequence[Int64Array]) -> Sequence[Int64Array]:
     """Return the ids of texts, (tokens,) each, as idf counts them.
 
     There are none where padding stands in for an empty text.
@@ -129,7 +126,7 @@ def count_documents(
     bundle = find_bundle(settings, all_layers=None)
     tokenizer = _kept_tokenizer(bundle.path, bundle.manifest.digest, long_text, max_length)
 
-    def documents() -> Iterator[Sequence[NDArray[np.int64]]]:
+    def documents() -> Iterator[Sequence[Int64Array]]:
         for side in read_items(texts, "texts"):
             ids = side.documents(lambda bare: tokenizer(bare)[0])
             yield documents_of(bundle.manifest, ids)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bertscore_onnx.arrays import Float32Array
 from bertscore_onnx.errors import InputError, needs_extra
 from bertscore_onnx.files import write_whole
 from bertscore_onnx.matching.rescaling import rescale
@@ -129,7 +129,7 @@ def draw_matches(matches: TokenSimilarity, figure: "Figure") -> None:
         _write_numbers(similarity, axes)
 
 
-def _write_numbers(similarity: NDArray[np.float32], axes: Any) -> None:
+def _write_numbers(similarity: Float32Array, axes: Any) -> None:
     """Write each similarity into its cell."""
     best_of_rows = similarity.max(axis=1, keepdims=True)
     best_of_columns = similarity.max(axis=0)
@@ -171,7 +171,7 @@ def _save(figure: "Figure", file: str | PathLike[str], stacklevel: int) -> None:
     write_whole(path, content.getvalue())
 
 
-def _labels(tokens: list[str], weights: NDArray[np.float32], has_weights: bool) -> list[str]:
+def _labels(tokens: list[str], weights: Float32Array, has_weights: bool) -> list[str]:
     if not has_weights:
         return tokens
     labels = []

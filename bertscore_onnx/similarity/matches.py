@@ -13,8 +13,8 @@ from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bertscore_onnx.arrays import BoolArray, Float32Array
 from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.concurrency.blas import blas_gate
 from bertscore_onnx.errors import InputError, UnknownLayerError
@@ -66,22 +66,22 @@ class TokenSimilarity:
     reference: list[str]
     """Likewise, of the reference."""
 
-    similarity: NDArray[np.float32]
+    similarity: Float32Array
     """Cosine similarities, (cand_tokens, ref_tokens); not rescaled."""
 
-    candidate_weights: NDArray[np.float32]
+    candidate_weights: Float32Array
     """The weight of each token in the precision, (cand_tokens,).
 
     It is its idf, or else 1, and 0 for special tokens.
     """
 
-    reference_weights: NDArray[np.float32]
+    reference_weights: Float32Array
     """The weight of each token in the recall, (ref_tokens,)."""
 
-    candidate_is_special: NDArray[np.bool_]
+    candidate_is_special: BoolArray
     """Which tokens are special tokens around the text, not part of it, (cand_tokens,)."""
 
-    reference_is_special: NDArray[np.bool_]
+    reference_is_special: BoolArray
     """Likewise, (ref_tokens,)."""
 
     score: Score
@@ -178,7 +178,7 @@ class TokenSimilarity:
         return sentences
 
     @property
-    def shades(self) -> NDArray[np.float32]:
+    def shades(self) -> Float32Array:
         """The darkness of similarities in a picture, (cand_tokens, ref_tokens).
 
         It goes from 0 to 1. Similarities of a model lie close together, with some models from .8 to
@@ -214,10 +214,10 @@ class TokenSimilarity:
 
 def _best_matches(
     texts: tuple[list[str], list[str]],
-    special: tuple[NDArray[np.bool_], NDArray[np.bool_]],
-    weights: NDArray[np.float32],
-    similarity: NDArray[np.float32],
-    shades: NDArray[np.float32],
+    special: tuple[BoolArray, BoolArray],
+    weights: Float32Array,
+    similarity: Float32Array,
+    shades: Float32Array,
 ) -> list[TokenMatch]:
     """Match the tokens of the first of two texts, (tokens, other tokens)."""
     rows = zip(

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from tokenizers.models import Model
 from tokenizers.pre_tokenizers import CharDelimiterSplit, WhitespaceSplit
 
+from bertscore_onnx.arrays import Int64Array
 from bertscore_onnx.concurrency.native_code import native_code
 from bertscore_onnx.errors import BertScoreOnnxError, TokenizerError, is_interrupt, one_line
 from bertscore_onnx.text.normalizers import compile_normalizers
@@ -59,7 +59,7 @@ _encodable = partial(re.compile("[\ud800-\udfff]").sub, "\ufffd")
 class TokenisedText(NamedTuple):
     """The token ids of a text."""
 
-    ids: NDArray[np.int64]
+    ids: Int64Array
     """Special tokens included, (tokens,)."""
 
     is_truncated: bool = False
@@ -117,7 +117,7 @@ class TextTokenizer:
         self.unknown_id: int | None = self._encode.unknown_id
         """The id of what the vocabulary lacks; None if it lacks nothing."""
 
-    def __call__(self, texts: Sequence[str]) -> tuple[list[NDArray[np.int64]], list[bool]]:
+    def __call__(self, texts: Sequence[str]) -> tuple[list[Int64Array], list[bool]]:
         """Return each text's ids, (tokens,), and whether it was truncated.
 
         There is one id at least; special tokens are included. A lone surrogate, which has no
@@ -126,7 +126,7 @@ class TextTokenizer:
         max_length = self.max_length if self.long_text == "truncate" else None
         return self._ids_of(texts, max_length)
 
-    def whole(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+    def whole(self, texts: Sequence[str]) -> list[Int64Array]:
         """Return each text's ids, (tokens,), however many they are."""
         return self._ids_of(texts, None)[0]
 
@@ -134,7 +134,7 @@ class TextTokenizer:
         self,
         texts: Sequence[str],
         max_length: int | None,
-    ) -> tuple[list[NDArray[np.int64]], list[bool]]:
+    ) -> tuple[list[Int64Array], list[bool]]:
         stripped = [text.strip() for text in texts]
         with native_code(), tokenizer_errors(self._path, "fails on a text"):
             encoded = iter(self._encode(list(filter(None, stripped)), max_length))
@@ -231,7 +231,7 @@ def _tokenise_in_context(
         yield _cut(tokenizer, ids, num_context)
 
 
-def _cut(tokenizer: TextTokenizer, ids: NDArray[np.int64], num_context: int) -> TokenisedText:
+def _cut(tokenizer: TextTokenizer, ids: Int64Array, num_context: int) -> TokenisedText:
     """Cut the context first, and then the text unless it goes into windows."""
     before, after = tokenizer.num_special_tokens
     max_length = tokenizer.max_length
@@ -243,7 +243,7 @@ def _cut(tokenizer: TextTokenizer, ids: NDArray[np.int64], num_context: int) -> 
     return TokenisedText(ids, is_truncated, num_context - cut)
 
 
-def _common_length(first: NDArray[np.int64], second: NDArray[np.int64]) -> int:
+def _common_length(first: Int64Array, second: Int64Array) -> int:
     """Return how many ids two texts have in common at their beginning."""
     length = min(len(first), len(second))
     different = np.flatnonzero(first[:length] != second[:length])

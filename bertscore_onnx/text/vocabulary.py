@@ -14,9 +14,9 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from bertscore_onnx.arrays import BoolArray
 from bertscore_onnx.text.normalizers import BYTE_CHARACTERS, SPACE
 from bertscore_onnx.text.spec import TokenizerSpec
 from bertscore_onnx.text.tokenizer import tokenizer_errors
@@ -75,7 +75,7 @@ class Vocabulary:
             return bytes.fromhex(byte[1])
         return piece.removesuffix(self._suffix).replace(SPACE, " ").encode()
 
-    def continuations(self, size: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def continuations(self, size: int) -> tuple[BoolArray, BoolArray]:
         """Return which ids may continue a word, and which may be continued.
 
         Both are (size,). A token continues a word if it may and the one before it may be continued.
