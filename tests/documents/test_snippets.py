@@ -28,14 +28,21 @@ import bertscore_onnx
 from bertscore_onnx.cli import app
 from tests.support.bundles import link_or_copy
 from tests.support.programs import require_java
-from tests.support.snippets import ROOT, Snippet, difference, documents, snippets
+from tests.support.snippets import (
+    ROOT,
+    Snippet,
+    copy_examples,
+    difference,
+    documents,
+    run_in_bash,
+    snippets,
+)
 
 OWN_TESTS = {"hub.md", "server.md"}
 """Documents whose commands need a server; tests of their own run them with one."""
 
 SNIPPETS = [one for file in documents() if file.name not in OWN_TESTS for one in snippets(file)]
 RUN = [one for one in SNIPPETS if one.reason is None]
-GUARD = {"ray": 300, "spark": 300, None: 300}
 WMT16_TABLE = "wmt16_da_seg.tsv.gz"
 TEXTS = ("candidates.txt", "references.txt")
 ENGINES = ("ray", "spark")
@@ -91,11 +98,7 @@ def folder(tmp_path, minilm, minilm_bundle, minilm_scoring_bundle, monkeypatch):
     for it.
     """
     write_pairs(tmp_path / "pairs")
-    shutil.copytree(
-        ROOT / "examples",
-        tmp_path / "examples",
-        ignore=shutil.ignore_patterns("node_modules", "site"),
-    )
+    copy_examples(tmp_path)
     for file in TEXTS:
         shutil.copy(ROOT / "examples" / file, tmp_path)
     bundles = {
@@ -187,15 +190,7 @@ def run(command: str, material: str | None, monkeypatch, capsys) -> str:
         monkeypatch.setattr(sys, "argv", arguments)
         runpy.run_path(arguments[0], run_name="__main__")
         return capsys.readouterr().out
-    done = subprocess.run(
-        ["/bin/bash", "-c", command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=GUARD.get(material, GUARD[None]),
-    )
-    assert done.returncode == 0, f"{command}\n{done.stdout}"
-    return done.stdout
+    return run_in_bash(command)
 
 
 def test_every_kind_of_block_is_found() -> None:

@@ -1,6 +1,8 @@
 """The fenced blocks of the documents, and the comparison of shown output with printed output."""
 
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -56,6 +58,25 @@ class Snippet:
 
 def documents() -> list[Path]:
     return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def copy_examples(folder: Path) -> None:
+    """Copy the examples into a reader's folder, without what their builds leave there."""
+    ignored = shutil.ignore_patterns("node_modules", "site")
+    shutil.copytree(ROOT / "examples", folder / "examples", ignore=ignored)
+
+
+def run_in_bash(command: str) -> str:
+    """Run a command that has to succeed; return all that it prints."""
+    done = subprocess.run(
+        ["/bin/bash", "-c", command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}"
+    return done.stdout
 
 
 def snippets(document: Path, *languages: str) -> Iterator[Snippet]:
