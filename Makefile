@@ -47,14 +47,14 @@ demo:
 	@echo
 	$(RUNTIME)/bin/bertscore-onnx show --model $(BUNDLE) --cand "The concert was cancelled at the last minute." --ref "At the very last moment they called the concert off."
 
-# Lint, and run the quick tests of the runtime, side by side: 90 seconds on two cores.
+# Lint, and run the quick tests of the runtime, side by side.
 check: $(INSTALLED)
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint quick
 
 quick: $(INSTALLED)
 	$(RUN) -m pytest --quiet $(PARALLEL) $(QUICK) $(RUNTIME_TESTS) tests/documents tests/test_*.py
 
-# Run the tests, parity with bert-score included: eleven minutes on two cores.
+# Run the tests, parity with bert-score included.
 test: $(INSTALLED)
 	$(RUN) -m pytest --quiet $(PARALLEL) --durations 10
 
@@ -67,20 +67,20 @@ test-both: $(INSTALLED)
 	$(RUN) -m pytest --quiet $(PARALLEL) --durations 20 -m "not calibration and not families and not hub \
 		and not integration and not large and not ray and not spark and not transformers5"
 
-# Run the tests of every family, of which `make test` has one for each way of cutting: seven minutes.
+# Run the tests of every family, of which `make test` has one for each way of cutting.
 test-families: $(INSTALLED)
 	$(RUN) -m pytest --quiet $(PARALLEL) --durations 10 -m families
 
 test-all: test test-full test-families
 
-# Run the tests of exports with transformers 5, which has an environment of its own: four minutes.
+# Run the tests of exports with transformers 5, which has an environment of its own.
 test-transformers5: $(INSTALLED) $(TRANSFORMERS5)/.installed
 	$(RUN) -m pytest --quiet --durations 3 -m transformers5 tests/export/test_transformers_5.py
 	$(TRANSFORMERS5)/bin/python -m pytest --quiet --durations 3 -m transformers5 \
 		tests/export/test_families_of_today.py tests/export/test_published.py tests/export/graph/test_batch_invariance.py \
 		tests/export/graph/test_exporters.py
 
-# Run the quick tests of the runtime with the lowest versions that pyproject.toml allows, without PyTorch: two minutes.
+# Run the quick tests of the runtime with the lowest versions that pyproject.toml allows, without PyTorch.
 test-lowest: bundles $(LOWEST)/.installed
 	$(LOWEST)/bin/python -m pytest --quiet $(PARALLEL) $(QUICK) $(RUNTIME_TESTS)
 
@@ -112,7 +112,7 @@ test-hub: $(INSTALLED)
 	$(RUN) -m pytest -m hub tests/hub
 
 # Simulate the error rates and coverage of the tests of systems, metrics and layers, and write them into
-# tests/evaluation/simulations.md: 37 minutes of processor time. Other tools take part where they are installed.
+# tests/evaluation/simulations.md. Other tools take part where they are installed.
 calibration: $(INSTALLED)
 	$(RUN) -m pytest --quiet $(PARALLEL) --durations 10 --junitxml=build/calibration.xml -m calibration \
 		tests/evaluation

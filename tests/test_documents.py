@@ -1,4 +1,7 @@
-"""Documents that are written from data are up to date."""
+"""Documents that are written from data or tell of settings are up to date."""
+
+import re
+from pathlib import Path
 
 import pytest
 from document_calibration import DOCUMENT as CALIBRATION
@@ -6,6 +9,9 @@ from document_calibration import filled
 from document_models import DOCUMENT, document, read_parity
 
 from bertscore_onnx.bundle import catalogue
+from tests.support.programs import OLDEST_JAVA
+
+ROOT = Path(__file__).parents[1]
 
 
 def test_the_support_matrix_is_that_of_the_catalogue():
@@ -40,3 +46,28 @@ def test_simulated_figures_are_written_into_their_cells():
 
 def test_every_test_has_been_simulated():
     assert "| - |" not in CALIBRATION.read_text(encoding="utf-8")
+
+
+def test_the_numbers_and_targets_of_contributing_are_those_of_the_settings():
+    names = ("CONTRIBUTING.md", ".ci/run", "Makefile", ".pre-commit-config.yaml", "pyproject.toml")
+    page, run, makefile, hooks, project = ((ROOT / name).read_text("utf-8") for name in names)
+    [limit] = re.findall(r"^limit=(\d+)", run, re.MULTILINE)
+    [too_long] = re.findall(r"\{(\d+)\}", hooks)
+    [oldest_python] = re.findall(r'^requires-python = ">=(.+)"', project, re.MULTILINE)
+    for sentence in (
+        f"You need Python {oldest_python} or newer",
+        f"need Java {OLDEST_JAVA} or newer",
+        f"`.ci/run` has {int(limit) // 60} minutes",
+        f"subject of at most {int(too_long) - 1} characters",
+    ):
+        assert sentence in page
+
+    targets = re.findall(r"make ([a-z][\w-]+)", " ".join(re.findall("`.*?`", page)))
+    defined = re.findall(r"^([\w-]+)(?=[\w -]*:)", makefile, re.MULTILINE)
+    assert len(targets) > 20
+    assert {*targets} - {*defined} == set()
+
+    five = re.findall(r"^\| `make ([\w-]+)`", page.partition("Changes to the")[0], re.MULTILINE)
+    assert five == ["check", "test", "test-full", "lint", "site"]
+    assert re.search(r"^step .* lint site ", run, re.MULTILINE)
+    assert re.search(r"^step .* test-both ", run, re.MULTILINE)
