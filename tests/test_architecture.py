@@ -225,8 +225,8 @@ MOST_CHOICES_OF_A_FILE = 15.0
 FULLER = {
     "bertscore_onnx/__main__.py": 8.7,
     "bertscore_onnx/cli/count_documents.py": 10.0,
-    "bertscore_onnx/cli/inputs.py": 8.9,
-    "bertscore_onnx/cli/options.py": 9.5,
+    "bertscore_onnx/cli/inputs.py": 8.4,
+    "bertscore_onnx/cli/options.py": 8.7,
     "bertscore_onnx/compat/bert_score/utils.py": 9.5,
     "bertscore_onnx/scoring/pipeline.py": 8.2,
     "bertscore_onnx/scoring/progress.py": 11.1,

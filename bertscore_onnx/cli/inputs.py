@@ -1,10 +1,9 @@
 """The files that commands read, chosen by options."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
@@ -20,28 +19,26 @@ from bertscore_onnx.tables.formats import (
     formats_with_settings,
     refuse_other_formats,
 )
-from bertscore_onnx.tables.roles import (
-    ROLES_OF_FORMS,
-    check_forms,
-)
+from bertscore_onnx.tables.roles import ROLES_OF_FORMS, check_forms
 from bertscore_onnx.tables.row_reader import text_columns
-from bertscore_onnx.tables.sources import (
-    STANDARD_INPUT,
-    Source,
-    open_source,
-    read_lines,
-    read_whole_rows,
-)
+from bertscore_onnx.tables.sources import STANDARD_INPUT, Source, open_source, read_lines
 
 if TYPE_CHECKING:
-    from bertscore_onnx.tables.readers import TableReader
+    from bertscore_onnx.tables.readers import RawRow, TableReader
 
 
-InputRow = tuple[list[str], str]
-"""The texts of a row, and the name of its group, which is empty in files without groups."""
+class InputRow(NamedTuple):
+    """A row of a file."""
 
-Watch = Callable[["TableReader", Sequence[TextColumn]], Iterator[list[str]]]
-"""Yields the texts of some columns of a table, and keeps its rows."""
+    texts: list[str]
+    group: str = ""
+    """The name of its group, which is empty in files without groups."""
+
+    table: "TableReader | None" = None
+    """The table of the row; None in a text file."""
+
+    raw: "RawRow" = None
+    """The row as the table has it, if rows are kept as they stand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,36 +76,31 @@ class InputFile:
         """Whether the file has columns; otherwise each line is a text."""
         return self.format != TEXT
 
-    def rows(self, source: Source, watch: "Watch | None" = None) -> Iterator[InputRow]:
-        """Yield the rows of the opened file, those of a table as `watch` reads them.
+    def rows(self, source: Source, *, keeps_rows: bool = False) -> Iterator[InputRow]:
+        """Yield the rows of the opened file, those of a table maybe as they stand too.
 
         InputError is raised if the file has no rows, or a group has no name.
         """
         if not self.is_table:
             lines = _no_json(source) if self.dialect.format is None else read_lines(source)
             for line in lines:
-                yield [line], ""
+                yield InputRow([line])
             return
         table = self.open_table(source)
         columns = self.columns
         if self.groups is not None:
             columns += (self.groups,)
-        if watch is not None:
-            rows = watch(table, columns)
-        else:
-            rows = map(itemgetter(0), table.rows(columns, keeps_rows=False))
         number = 0
-        for number, row in enumerate(rows, 1):
-            if self.groups is None:
-                yield row, ""
-                continue
-            *texts, group = row
-            if not group.strip():
-                raise InputError(
-                    f"{source.title}, row {number}: the column {self.groups.names[0]!r} holds "
-                    "nothing; expected the name of a group. Fill it in, or leave the row out."
-                )
-            yield texts, group
+        for number, (texts, raw) in enumerate(table.rows(columns, keeps_rows=keeps_rows), 1):
+            group = ""
+            if self.groups is not None:
+                group = texts.pop()
+                if not group.strip():
+                    raise InputError(
+                        f"{source.title}, row {number}: the column {self.groups.name!r} holds "
+                        "nothing; expected the name of a group. Fill it in, or leave the row out."
+                    )
+            yield InputRow(texts, group, table, raw)
         if not number:
             raise InputError(f"{source.title} has no rows; expected one for each text.")
 
@@ -158,8 +150,8 @@ def read_rows(files: Iterable[InputFile]) -> Iterator[list[str]]:
     """Yield the texts of each row, file after file."""
     for file in files:
         with open_file(file) as source:
-            for texts, _ in file.rows(source):
-                yield texts
+            for row in file.rows(source):
+                yield row.texts
 
 
 @contextmanager
@@ -204,7 +196,9 @@ def choose_inputs(
     of_references = reference_columns(columns)
     of_first = (candidate,) if references else (candidate, *of_references)
     first = input_file(candidates[0], of_first, dialects[0], tuple(added))
-    with_references = [input_file(name, of_references, dialects[-1]) for name in references]
+    with_references = []
+    for name in references:
+        with_references.append(input_file(name, of_references, dialects[-1]))
     if not with_references and not first.is_table:
         raise typer.BadParameter(
             f"give the references, -r FILE. {first.name} is read as text, one candidate per line; "
@@ -319,12 +313,3 @@ def _no_table(option: str) -> typer.BadParameter:
         "the file's name, such as .tsv, or by --input-format FORMAT.",
         param_hint=option,
     )
-
-
-def lines_of(name: str, what: str) -> list[str]:
-    """Read a file of lines that is held whole, within `MAX_HELD_BYTES`.
-
-    Messages call its content `what`.
-    """
-    with open_source(name) as source:
-        return read_whole_rows(read_lines(source, what), source.title, lambda line: [line])

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from bertscore_onnx.bundle.store import MODEL_VARIABLE, Precision, default_model
-from bertscore_onnx.cli.inputs import lines_of
 from bertscore_onnx.cli.terminal import silence_warnings, with_options
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.sources import STANDARD_INPUT
+from bertscore_onnx.tables.sources import STANDARD_INPUT, lines_of
 
 if TYPE_CHECKING:
     from bertscore_onnx.matching.variants import Matching
@@ -52,7 +51,9 @@ def _option(
     **more: Any,
 ) -> Parameter:
     """Return an option whose long name is the parameter's; the default of a flag is False."""
-    names = [short, option_name(name)] if short else [option_name(name)]
+    names = [option_name(name)]
+    if short:
+        names = [short, *names]
     option = typer.Option(*names, help=text, rich_help_panel=panel, **more)
     default = False if kind is bool else default
     return Parameter(

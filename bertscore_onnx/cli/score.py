@@ -7,7 +7,7 @@ import math
 import shlex
 import sys
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from types import MappingProxyType
@@ -18,14 +18,13 @@ import typer
 from bertscore_onnx.cli.inputs import choose_inputs
 from bertscore_onnx.cli.options import FORMAT_HELP, check_contexts, check_effects, shared_options
 from bertscore_onnx.cli.outputs import check_destination, full, opened_lines, replacing
-from bertscore_onnx.cli.pairs import KeptRows, open_pairs
+from bertscore_onnx.cli.pairs import OpenFile, TextPairs, open_pairs
 from bertscore_onnx.cli.specs import columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
 from bertscore_onnx.errors import InputError, one_line
 from bertscore_onnx.tables.aligned import terminal_width
 from bertscore_onnx.tables.formats import FORMATS, FileFormat
 from bertscore_onnx.tables.roles import roles_of_command
-from bertscore_onnx.tables.row_reader import TextsOfRow
 from bertscore_onnx.tables.score_columns import SCORE_NAMES, check_score_names
 
 if TYPE_CHECKING:
@@ -156,33 +155,39 @@ def score(
         by=by,
     )
     num_before = int(settings["idf"] is True)
-    kept = KeptRows(keeps=result.with_texts, num_before=num_before)
+    repeats = None
     if min_f1 is not None:
         from bertscore_onnx.tables.repeats import RepeatCounter  # costs start-up time
 
-        kept.repeats = RepeatCounter()
+        repeats = RepeatCounter()
     needs_columns = (
         result.with_texts
         and inputs[0].has_columns_by_row
         and not result.row_format.has_columns_by_row
     )
-    with open_pairs(inputs, kept, to_read_again=num_before > 0 or needs_columns) as pairs:
+    with open_pairs(
+        inputs,
+        "rows" if result.with_texts else None,
+        num_before=num_before,
+        repeats=repeats,
+        to_read_again=num_before > 0 or needs_columns,
+    ) as pairs:
         check_destination(result.file, [*(file.name for file in inputs), idf_counts])
         if not quiet:
-            for line in kept.joins:
+            for line in pairs.joins:
                 echo(line)
         of_rows: Sequence[str] | pyarrow.Schema = ()
         if needs_columns:
-            of_rows = _columns_of(kept, has_types=not result.row_format.has_lines)
+            of_rows = _columns_of(pairs.files[0], has_types=not result.row_format.has_lines)
         from bertscore_onnx.scorer import BERTScorer
 
         with BERTScorer(**settings) as scorer:
             lang = settings["lang"]
             means, groups = write_scores(
-                scorer, pairs, result, kept, of_rows, lang=lang, min_f1=min_f1, quiet=quiet
+                scorer, pairs, result, of_rows, lang=lang, min_f1=min_f1, quiet=quiet
             )
-    if kept.repeats is not None:
-        kept.repeats.warn()
+    if repeats is not None:
+        repeats.warn()
     gates = {"": means.gate()}
     for name, of_group in groups.items():
         gates[f" of the group {one_line(name)}"] = of_group.gate()
@@ -197,17 +202,16 @@ def score(
         raise typer.Exit(1)
 
 
-def _columns_of(kept: KeptRows, *, has_types: bool) -> "Sequence[str] | pyarrow.Schema":
+def _columns_of(opened: OpenFile, *, has_types: bool) -> "Sequence[str] | pyarrow.Schema":
     """Read a table to its end, and return its columns: their names, or a schema with types."""
-    file, source = kept.candidates
-    table = file.open_table(source)
+    table = opened.file.open_table(opened.source)
     if not has_types:
         return list(dict.fromkeys(name for _, record in table.records() for name in record))
     import pyarrow
 
     types = table.column_types()
     remedy = ("Write .jsonl, which keeps every value as it is.",)
-    texts = file.texts_among(types.names)
+    texts = opened.file.texts_among(types.names)
     fields = [types.field(name, remedy, is_text=name in texts) for name in types.names]
     return pyarrow.schema(fields)
 
@@ -307,9 +311,8 @@ def _format_of(file: str) -> str:
 
 def write_scores(
     scorer: "BERTScorer",
-    pairs: Iterable[TextsOfRow],
+    pairs: TextPairs,
     output: Output,
-    kept: KeptRows,
     columns: "Sequence[str] | pyarrow.Schema" = (),
     *,
     lang: str | None,
@@ -320,29 +323,29 @@ def write_scores(
 
     Then print their means, and return them, also of groups.
     """
-    unrelated = None if kept.has_contexts else scorer.unrelated_scores(lang)
+    unrelated = None if pairs.has_contexts else scorer.unrelated_scores(lang)
     means = Means(unrelated, all_layers=scorer.manifest.all_layers, min_f1=min_f1)
     groups: defaultdict[str, Means] = defaultdict(lambda: Means(unrelated, min_f1=min_f1))
     if output.with_texts and output.file is None:
         write_utf8()
 
     def signature() -> str:
-        numbers = kept.numbers_of_references or {1}
+        numbers = pairs.numbers_of_references or {1}
         of_references = scorer.signature.with_references(min(numbers), max(numbers))
-        return str(of_references.in_context() if kept.has_contexts else of_references)
+        return str(of_references.in_context() if pairs.has_contexts else of_references)
 
     def rows() -> "RowsToWrite":
         from bertscore_onnx.tables.score_columns import ScoreColumns, check_free
         from bertscore_onnx.tables.writers import RowsToWrite
 
-        has_best = kept.has_several_references and (
+        has_best = pairs.may_have_several_references and (
             output.with_texts or output.row_format.has_columns_by_row
         )
         added = ScoreColumns(scores=tuple(output.names), has_best=has_best)
-        if kept.table is not None:
+        if pairs.table is not None:
             of_json = columns if isinstance(columns, Sequence) else columns.names
-            check_free(kept.table.names or of_json, added.names, kept.table.place)
-        return RowsToWrite(kept.table, added, columns, output.with_texts)
+            check_free(pairs.table.names or of_json, added.names, pairs.table.place)
+        return RowsToWrite(pairs.table, added, columns, output.with_texts)
 
     def scored_rows() -> Iterator[ScoredRow]:
         # no progress bar between scores on a terminal
@@ -351,10 +354,11 @@ def write_scores(
         max_seconds = SAVE_SECONDS if output.has_pairs else None
         for score in scorer.stream(pairs, verbose=shown, max_seconds=max_seconds):
             means.add(score)
-            if kept.groups:
-                groups[kept.groups.popleft()].add(score)
-            yield score, kept.take()
-        if kept.is_blank:
+            row, group = pairs.take()
+            if group:
+                groups[group].add(score)
+            yield score, row
+        if pairs.is_blank:
             raise InputError("Nothing was scored: every pair has a blank side. Check the files.")
 
     scored = scored_rows()

@@ -5,7 +5,6 @@ It shows them on the terminal or in a file.
 
 import os
 import sys
-from collections.abc import Iterable
 from contextlib import ExitStack
 from heapq import nsmallest
 from itertools import islice
@@ -14,21 +13,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bertscore_onnx.cli.inputs import InputFile, choose_inputs, lines_of
+from bertscore_onnx.cli.inputs import InputFile, choose_inputs
 from bertscore_onnx.cli.options import check_contexts, check_effects, shared_options
 from bertscore_onnx.cli.outputs import check_destination
-from bertscore_onnx.cli.pairs import KeptRows, TextPair, open_pairs
+from bertscore_onnx.cli.pairs import TextPair, TextPairs, open_pairs
 from bertscore_onnx.cli.specs import columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, has_colour, print_coloured, print_table
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.aligned import terminal_width
 from bertscore_onnx.tables.roles import check_forms, roles_of_command
+from bertscore_onnx.tables.sources import lines_of
 
 if TYPE_CHECKING:
     from bertscore_onnx.scorer import BERTScorer
     from bertscore_onnx.settings import ScorerSettings
     from bertscore_onnx.similarity import TokenMatches
-    from bertscore_onnx.tables.row_reader import TextsOfRow
 
 
 _ROLES = roles_of_command("show")
@@ -149,9 +148,10 @@ def show(
         settings["idf_sents"] = lines_of(idf_sents, "references, one per line")
 
     with ExitStack() as stack:
-        kept = KeptRows(keeps=worst is not None, as_texts=True)
-        pairs = stack.enter_context(open_pairs(inputs, kept)) if of_files else ()
-        found = [] if of_files else [(0, _given_pair(cand, ref))]
+        if not of_files:
+            found = [(0, _given_pair(cand, ref))]
+        else:
+            pairs = stack.enter_context(open_pairs(inputs, "texts"))
         if line is not None:
             found = [_pair_at(pairs, line, inputs[0])]
         from bertscore_onnx.scorer import BERTScorer
@@ -159,7 +159,7 @@ def show(
         scorer = stack.enter_context(BERTScorer(**settings))
         if worst is not None:
             scored = (
-                (score.F, row, kept.take())
+                (score.F, row, pairs.take()[0])
                 for row, score in enumerate(scorer.stream(pairs, verbose=None), 1)
             )
             # of equal ones the first
@@ -198,14 +198,12 @@ def _given_pair(candidates: list[str], references: list[str] | None) -> TextPair
     return candidate, references
 
 
-def _pair_at(pairs: "Iterable[TextsOfRow]", line: int, file: InputFile) -> tuple[int, TextPair]:
+def _pair_at(pairs: TextPairs, line: int, file: InputFile) -> tuple[int, TextPair]:
     number = 0
-    for number, pair in enumerate(islice(pairs, line), 1):
+    for number, _ in enumerate(islice(pairs, line), 1):
+        pair, _ = pairs.take()
         if number == line:
-            from bertscore_onnx.text.texts import bare_texts
-
-            candidate, *references = bare_texts([pair[0], *pair[1]])
-            return line, (candidate, references)
+            return line, pair
     raise InputError(
         f"{file.name} has {file.counted(number)}, and {file.unit} {line} was asked for."
     )

@@ -262,6 +262,12 @@ def read_whole_rows(
     return kept
 
 
+def lines_of(name: str, expected: str) -> list[str]:
+    """Return the lines of a file that is held whole; messages name the `expected` content."""
+    with open_source(name) as source:
+        return read_whole_rows(read_lines(source, expected), source.title, lambda line: [line])
+
+
 def too_long(title: str) -> InputError:
     """Return the error for a file that is too large to be read at once."""
     return InputError(

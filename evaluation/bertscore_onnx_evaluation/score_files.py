@@ -12,12 +12,7 @@ from pathlib import PurePath
 
 from bertscore_onnx.errors import InputError, shortened
 from bertscore_onnx.tables.formats import DEFAULT_DIALECT, Dialect, format_of
-from bertscore_onnx.tables.sources import (
-    STANDARD_INPUT,
-    open_source,
-    read_lines,
-    read_whole_rows,
-)
+from bertscore_onnx.tables.sources import STANDARD_INPUT, lines_of
 from bertscore_onnx.tables.whole_table import WholeTable, read_table
 
 WMT = ".seg.score"
@@ -107,8 +102,7 @@ def _is_number(line: str) -> bool:
 
 
 def _lines(name: str) -> list[str]:
-    with open_source(name) as source:
-        lines = read_whole_rows(read_lines(source, "scores"), source.title, lambda line: [line])
+    lines = lines_of(name, "scores")
     while len(lines) > 1 and not lines[-1].strip():
         lines.pop()
     return lines

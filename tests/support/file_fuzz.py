@@ -18,11 +18,12 @@ from pyarrow import parquet
 
 from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.catalogue import read_baseline_file
-from bertscore_onnx.cli.inputs import choose_inputs, lines_of
+from bertscore_onnx.cli.inputs import choose_inputs
 from bertscore_onnx.cli.pairs import open_pairs
 from bertscore_onnx.errors import BertScoreOnnxError
 from bertscore_onnx.hub.source import read_names
 from bertscore_onnx.matching.document_counts import DocumentCounts
+from bertscore_onnx.tables.sources import lines_of
 from bertscore_onnx.tables.whole_table import read_table
 from bertscore_onnx_evaluation.metrics.eval_set import read_eval_set
 from tests.support.eval_sets import write_eval_set

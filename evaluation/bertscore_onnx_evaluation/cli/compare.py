@@ -424,7 +424,7 @@ def _read(file: InputFile) -> "Column | WholeTable":
         return read_table(file.name, file.dialect)
     with open_source(file.name) as source:
         rows = read_whole_rows(file.rows(source), source.title, itemgetter(0))
-        lines = [line for [line], _ in rows]
+        lines = [row.texts[0] for row in rows]
     return column_of_lines(source.title, lines)
 
 

@@ -3,17 +3,18 @@ import io
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Sized
 from contextlib import contextmanager, nullcontext
 
 import pytest
 
-from bertscore_onnx.cli.inputs import InputFile, choose_inputs, lines_of
-from bertscore_onnx.cli.pairs import KeptRows, open_pairs
+from bertscore_onnx.cli.inputs import InputFile, choose_inputs
+from bertscore_onnx.cli.pairs import open_pairs
 from bertscore_onnx.cli.specs import columns_of
 from bertscore_onnx.cli.terminal import with_options
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables import sources
+from bertscore_onnx.tables.sources import lines_of
 from tests.support.command_line import Pipe
 
 
@@ -235,11 +236,10 @@ def test_values_that_contradict_the_positions_are_named(write, ids, name):
 def test_by_position_a_column_shows_the_order_or_one_table_has_none_that_could(write):
     texts = [f"text {row}" for row in range(12)]
     first = write("c.csv", delimited({"question": QUESTIONS, "candidate": texts}))
-    kept = KeptRows()
     other = write("r.csv", delimited({"question": QUESTIONS, "reference": texts}))
-    with open_pairs(choose_inputs([str(first)], [str(other)]), kept) as pairs:
+    with open_pairs(choose_inputs([str(first)], [str(other)])) as pairs:
         assert list(pairs) == [(text, [text]) for text in texts]
-    assert kept.joins[0].endswith("are joined by position: 'question' agrees.")
+    assert pairs.joins[0].endswith("are joined by position: 'question' agrees.")
     references = [f"reference {row}" for row in range(12)]
     unlike = write("s.csv", delimited({"latency": range(30, 42), "reference": references}))
     refused = pytest.raises(
@@ -249,12 +249,11 @@ def test_by_position_a_column_shows_the_order_or_one_table_has_none_that_could(w
     with refused, open_pairs(choose_inputs([str(first)], [str(unlike)])):
         pass
     alone = write("t.csv", delimited({"candidate": texts}))
-    kept = KeptRows()
-    with open_pairs(choose_inputs([str(alone)], [str(unlike)]), kept) as pairs:
+    with open_pairs(choose_inputs([str(alone)], [str(unlike)])) as pairs:
         assert list(pairs) == [
             (text, [reference]) for text, reference in zip(texts, references, strict=True)
         ]
-    assert kept.joins[0].endswith("are joined by position: nothing contradicts it.")
+    assert pairs.joins[0].endswith("are joined by position: nothing contradicts it.")
 
 
 def test_ids_beside_lines_of_text_are_in_order(write):
@@ -292,7 +291,7 @@ def test_pairs_of_a_pipe_are_read_once_and_again_on_request(write, pipe):
     expected = [("a", ["c"]), ("b", ["d"])]
     pipe(b"a\nb\n")
     with open_pairs(texts("-", write("r", "c\nd\n"))) as pairs:
-        assert isinstance(pairs, Iterator)
+        assert not isinstance(pairs, Sized)
         assert list(pairs) == expected
     pipe(b"c\nd\n")
     with open_pairs(texts(write("c", "a\nb\n"), "-"), to_read_again=True) as pairs:
