@@ -38,12 +38,10 @@ MOST_TOKENS = 1024  # padded tokens per run; twice as many as the encoder uses
 def measure_memory(settings: Settings) -> list[Figure]:
     """Run the graph without a leak, then with one."""
     bundle = open_bundle(settings.minilm)
-    model, hidden_size = Encoder(bundle, device="cpu"), bundle.manifest.hidden_size
+    model = Encoder(bundle, device="cpu")
     runs = settings.sizes.shapes
-    sound = late_spread(_memory_over_runs(model, hidden_size, runs, leak_mb=0))
-    leaking = late_spread(
-        _memory_over_runs(model, hidden_size, LEAKING_RUNS, 2 * PLANTED_MB / LEAKING_RUNS)
-    )
+    sound = late_spread(_memory_over_runs(model, runs, leak_mb=0))
+    leaking = late_spread(_memory_over_runs(model, LEAKING_RUNS, 2 * PLANTED_MB / LEAKING_RUNS))
     model.close()
     return [
         at_most(f"spread of memory in the second half of {runs:,} runs", sound, "MB", SPREAD_MB),
@@ -57,15 +55,14 @@ def late_spread(samples: Sequence[float]) -> float:
     return max(late) - min(late)
 
 
-def _memory_over_runs(model: Encoder, hidden_size: int, runs: int, leak_mb: float) -> list[float]:
+def _memory_over_runs(model: Encoder, runs: int, leak_mb: float) -> list[float]:
     draw = random.Random(0)
     lost, samples = [], []
     for _ in range(runs):
         tokens = round(2 ** draw.uniform(1, 9))
         batch = draw.randint(1, max(1, MOST_TOKENS // tokens))
         mask = np.ones((batch, tokens), dtype=np.int64)
-        vectors = np.empty((1, *mask.shape, hidden_size), dtype=np.float32)
-        model.run_batch(np.full_like(mask, 5), mask, model.place(vectors))
+        model.unit_vectors(np.full_like(mask, 5), mask)
         lost.append(np.ones(int(leak_mb * 1e6), dtype=np.uint8))
         samples.append(resident_mb())
     return samples

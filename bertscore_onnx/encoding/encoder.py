@@ -306,9 +306,9 @@ class Encoder:
                 f"give {sorted(_INPUTS)}. Export the model again."
             )
         shape: list[int | str] = ["batch", "tokens", manifest.hidden_size]
-        self._stacked_layers = bundle.stacked_layers
-        if bundle.stacked_layers:
-            shape.insert(0, bundle.stacked_layers)
+        stacked = bundle.stacked_layers
+        if stacked:
+            shape.insert(0, stacked)
         self.session: OnnxSession = OnnxSession(
             bundle,
             bundle.path / GRAPH_FILE,
@@ -321,20 +321,13 @@ class Encoder:
         provider = self._provider = self.session.provider
         self.provider: str = provider.name
         self.precision: str = self.session.precision
-        self._num_layers = len(manifest.layers)
-        layers: Sequence[int] = range(self._num_layers)
-        if self._stacked_layers and self._num_layers == 1:
-            # The graph stacks more layers than the one that is scored.
-            layers = [manifest.num_layers]
-        self.layers: tuple[int, int, Sequence[int]] = (
-            manifest.hidden_size,
-            self._stacked_layers or 0,
-            layers,
-        )
+        # Where layers are stacked, their numbers are their places; a single one is in place 0.
+        layers = manifest.layers if stacked else range(1)
+        self.layers: tuple[int, int, Sequence[int]] = (manifest.hidden_size, stacked, layers)
         """The hidden size, the layers that a run stacks, or 0, and the numbers of those that are
         scored.
         """
-        self.layers_on_device: int = bundle.stacked_layers or 1
+        self.layers_on_device: int = stacked or 1
         """The layers of a token's vectors on a device, which takes all that a run writes."""
         number = self.session.concurrency if self.session.leaves_cpu_idle else 0
         self.threads: Threads = Threads(number, "bertscore-encode")
@@ -435,13 +428,12 @@ class Encoder:
         values = {"input_ids": input_ids, "attention_mask": mask}
         self.session.run({name: values[name] for name in self._manifest.inputs}, [place])
 
-    def place(self, vectors: Float32Array) -> HostPlace:
-        """Return the place of a batch in vectors on the host.
-
-        They are (layers, batch, tokens, hidden).
-        """
-        _, stacked, layers = self.layers
-        return HostPlace.of_layers(vectors, stacked, layers[0])
+    def unit_vectors(self, input_ids: Int64Array, mask: Int64Array) -> Float32Array:
+        """Encode one padded batch as `run_batch` does, and return its vectors on the host."""
+        hidden_size, stacked, layers = self.layers
+        vectors = uninitialized((len(layers), *input_ids.shape, hidden_size))
+        self.run_batch(input_ids, mask, HostPlace.of_layers(vectors, stacked, layers[0]))
+        return vectors
 
     def warm_up(self) -> None:
         """Run each shape that later runs may have.
@@ -453,8 +445,7 @@ class Encoder:
 
     def _run_shape(self, shape: tuple[int, int]) -> None:
         ids = np.full(shape, self._manifest.pad_id, dtype=np.int64)
-        vectors = uninitialized((self._num_layers, *shape, self._manifest.hidden_size))
-        self.run_batch(ids, np.ones_like(ids), self.place(vectors))
+        self.unit_vectors(ids, np.ones_like(ids))
 
     def release_memory(self) -> None:
         """Return memory that only large runs need to the system.

@@ -201,11 +201,8 @@ def check_inputs(pipeline: Pipeline) -> None:
     mask = np.zeros_like(rows)
     mask[:, :num] = 1
     mask[2, 1] = 0
-    plain, with_other_tail, with_masked, with_changed = unit_vectors_of(
-        pipeline,
-        rows,
-        mask,
-    )[0, :, :num]
+    vectors = pipeline.encoder.unit_vectors(rows, mask)[0, :, :num]
+    plain, with_other_tail, with_masked, with_changed = vectors
     by_id = _distances(with_changed, plain)
     if not by_id[1] > _MOVED:
         raise GraphError(
@@ -221,7 +218,7 @@ def check_inputs(pipeline: Pipeline) -> None:
         raise GraphError(f"{message} {_RIGHT_INPUTS}")
     hidden = _distances(with_other_tail, plain).max()
     if manifest.padding:
-        alone = unit_vectors_of(pipeline, text[None], np.ones((1, num), dtype=np.int64))[0]
+        alone = pipeline.encoder.unit_vectors(text[None], mask[:1, :num])[0]
         hidden = max(hidden, _distances(alone, plain).max())
     if not hidden <= max(_STILL, golden_tolerance(pipeline)):
         raise GraphError(
@@ -252,18 +249,6 @@ _RIGHT_INPUTS = (
     "Export it again with the names of its inputs in the order of the model's arguments, or the "
     "model itself with --model."
 )
-
-
-def unit_vectors_of(
-    pipeline: Pipeline,
-    ids: Int64Array,
-    mask: Int64Array,
-) -> Float32Array:
-    """Return the vectors, (layers, texts, tokens, hidden), of texts."""
-    manifest = pipeline.manifest
-    vectors = np.empty((len(manifest.layers), *ids.shape, manifest.hidden_size), dtype=np.float32)
-    pipeline.encoder.run_batch(ids, mask, pipeline.encoder.place(vectors))
-    return vectors
 
 
 def _raw_scores(pipeline: Pipeline, pairs: Pairs, weights: TokenWeights) -> Float32Array:

@@ -18,7 +18,6 @@ from bertscore_onnx.scoring.golden import (
     golden_difference,
     golden_pipeline,
     golden_tolerance,
-    unit_vectors_of,
 )
 from bertscore_onnx_export.model.source import first_line
 
@@ -68,7 +67,7 @@ def verify_bundle(folder: Path, long_text: LongText | None = None) -> float:
             ids = np.array([long_text.ids])
             try:
                 # (layers, tokens, hidden)
-                vectors = unit_vectors_of(pipeline, ids, np.ones_like(ids))[:, 0]
+                vectors = pipeline.encoder.unit_vectors(ids, np.ones_like(ids))[:, 0]
             except EncodingError as error:
                 raise VerificationError(
                     f"The exported graph fails on {text}: {first_line(error).rstrip('.')}. The "

@@ -17,6 +17,7 @@ from bertscore_onnx.encoding.openvino import (
     log_missing_bfloat16,
 )
 from bertscore_onnx.encoding.providers import OPENVINO, is_installed
+from bertscore_onnx.encoding.session import HostPlace
 from bertscore_onnx.errors import DeviceError, EncodingError
 from bertscore_onnx.scoring.golden import difference_by_pairs
 from tests.support.processes import forks, in_forked_child, run_python
@@ -114,10 +115,9 @@ def test_a_bundle_with_a_scoring_graph_is_verified(scoring_bundle, monkeypatch):
 def test_an_output_of_another_shape_is_refused_and_the_next_run_right(tiny_bundle):
     model = Encoder(open_bundle(tiny_bundle), device="openvino")
     ids = np.array([[2, 5, 3, 0], [2, 6, 7, 3]])
-    vectors = np.zeros((1, 2, 4, 32), dtype=np.float32)
     with pytest.raises(EncodingError, match="shape"):
-        model.run_batch(ids, ids, model.place(np.zeros((1, 2, 3, 32), dtype=np.float32)))
-    model.run_batch(ids, np.ones_like(ids), model.place(vectors))
+        model.run_batch(ids, ids, HostPlace(np.zeros((2, 3, 32), dtype=np.float32)))
+    vectors = model.unit_vectors(ids, np.ones_like(ids))
     assert np.abs(np.linalg.norm(vectors, axis=-1) - 1).max() < 1e-5
     model.close()
 

@@ -378,11 +378,9 @@ class SmallGraph:
         self._graph.run(feed, places)
 
 
-def run(model, layers=1):
+def run(model):
     """Return the vectors of the batch, (layers, batch, tokens, hidden)."""
-    vectors = np.full((layers, *MASK.shape, 32), np.nan, dtype=np.float32)
-    model.run_batch(INPUT_IDS, MASK, model.place(vectors))
-    return vectors
+    return model.unit_vectors(INPUT_IDS, MASK)
 
 
 @pytest.fixture
@@ -418,9 +416,9 @@ def test_a_batch_that_does_not_fit_into_memory_is_halved(
     all_layers_bundle, fail_above, caplog, most, batches
 ):
     model = Encoder(open_bundle(all_layers_bundle), device="cpu", num_threads=1)
-    expected = run(model, layers=4)
+    expected = run(model)
     sessions = fail_above(most)
-    found = run(model, layers=4)
+    found = run(model)
     assert found.shape == expected.shape == (4, 5, 4, 32)
     assert np.abs(found - expected)[:, IS_TOKEN].max() <= 1e-6
     assert sizes(sessions) == batches
@@ -459,4 +457,4 @@ def test_any_other_failure_is_raised_at_once(bundle, fail_above):
 def test_vectors_of_another_shape_are_refused(bundle):
     model = Encoder(bundle, device="cpu")
     with pytest.raises(EncodingError, match="shape"):
-        model.run_batch(INPUT_IDS, MASK, model.place(np.empty((1, 5, 3, 32), dtype=np.float32)))
+        model.run_batch(INPUT_IDS, MASK, HostPlace(np.empty((5, 3, 32), dtype=np.float32)))
