@@ -86,6 +86,17 @@ _JSON_TYPES = {
     "object": "an object",
 }
 _BOUNDS = {">=": "at least", "<=": "at most", ">": "above", "<": "below"}
+_JSON_FAULTS = {
+    r"Object missing required field (`.+`)": "{where} lacks the field {}",
+    r"Object contains unknown field (`.+`)": "{where} has an unknown field {}",
+    r"Invalid enum value (.+)": "{where} has the unknown value {}",
+    r"Number out of range": (
+        "{where} is a number out of range; expected one that fits into 64 bits"
+    ),
+    r"JSON is malformed: .+ \(byte (\d+)\)": "{root} is malformed from byte {} on",
+    r"Input data was truncated": "{root} ends too early",
+}
+"""By a pattern of msgspec's message, how it is told; other faults are told in msgspec's words."""
 
 
 def json_fault(error: Exception, root: str = "it") -> str:
@@ -109,18 +120,9 @@ def json_fault(error: Exception, root: str = "it") -> str:
             f"{where} is out of range; expected {kinds(found[1])} {of_length}{_BOUNDS[found[3]]} "
             f"{found[4]}"
         )
-    if found := re.fullmatch(r"Object missing required field (`.+`)", message):
-        return f"{where} lacks the field {found[1]}"
-    if found := re.fullmatch(r"Object contains unknown field (`.+`)", message):
-        return f"{where} has an unknown field {found[1]}"
-    if found := re.fullmatch(r"Invalid enum value (.+)", message):
-        return f"{where} has the unknown value {found[1]}"
-    if message == "Number out of range":
-        return f"{where} is a number out of range; expected one that fits into 64 bits"
-    if found := re.fullmatch(r"JSON is malformed: .+ \(byte (\d+)\)", message):
-        return f"{root} is malformed from byte {found[1]} on"
-    if message == "Input data was truncated":
-        return f"{root} ends too early"
+    for pattern, fault in _JSON_FAULTS.items():
+        if found := re.fullmatch(pattern, message):
+            return fault.format(*found.groups(), where=where, root=root)
     return f"{where}: {message}" if name else message
 
 

@@ -10,7 +10,7 @@ import re
 import shlex
 import sys
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
@@ -176,12 +176,7 @@ def write_utf8() -> None:
 
 
 def print_table(
-    rows: Sequence[Sequence[str]],
-    *,
-    file: TextIO | None = None,
-    width: int | None = None,
-    whole: Collection[int] = (),
-    optional: Sequence[int] = (),
+    rows: Sequence[Sequence[str]], *, file: TextIO | None = None, width: int | None = None
 ) -> None:
     """Print rows of cells as `aligned` returns them."""
-    print("\n".join(aligned(rows, width, whole=whole, optional=optional)), file=file)
+    print("\n".join(aligned(rows, width)), file=file)

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 from tokenizers import Tokenizer
+from tokenizers.models import WordPiece
 
 from bertscore_onnx.arrays import BoolArray
 from bertscore_onnx.text.normalizers import BYTE_CHARACTERS, SPACE
@@ -39,16 +39,13 @@ class Vocabulary:
         Raise a TokenizerError if it cannot be used.
         """
         with tokenizer_errors(tokenizer_path, "is not a tokenizer"):
-            check_tokenizer_json(tokenizer_path)
+            content, _ = check_tokenizer_json(tokenizer_path)
             self._tokenizer = Tokenizer.from_file(str(tokenizer_path))
-        file = msgspec.json.decode(tokenizer_path.read_bytes())
-        model = file["model"]
-        stages = [file.get("pre_tokenizer"), file.get("decoder")]
-        self._has_bytes = _has_byte_level(stages)
+        self._has_bytes = _has_byte_level([content.pre_tokenizer, content.decoder])
         self._prefix = ""
-        if model.get("type") == "WordPiece":
-            self._prefix = model.get("continuing_subword_prefix") or ""
-        self._suffix = model.get("end_of_word_suffix") or ""
+        if isinstance(self._tokenizer.model, WordPiece):
+            self._prefix = content.model.continuing_subword_prefix or ""
+        self._suffix = content.model.end_of_word_suffix or ""
         self.special: dict[int, str] = {}
         """The tokens that no word is made of, such as `</s>`: id to name."""
         for token in special_ids:
