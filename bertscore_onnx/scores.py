@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx import __version__
-from bertscore_onnx.arrays import BoolArray, Float32Array, Float64Array, Int64Array
+from bertscore_onnx.arrays import BoolArray, Float32Array, Float64Array, Int64Array, starts_of
 from bertscore_onnx.errors import InputError, InputTypeError, needs_package
 
 if TYPE_CHECKING:
@@ -446,7 +446,7 @@ def best_of_references(pairs: Scores, counts: Int64Array) -> Scores:
     num_pairs = pairs.F.shape[-1]
     if len(counts) == num_pairs:  # one reference each
         return pairs
-    starts = np.cumsum(counts) - counts  # (candidates,)
+    starts = starts_of(counts)  # (candidates,)
     precision, recall, f1, _, truncated, unknown = (
         np.maximum.reduceat(values, starts, axis=-1) for values in arrays_of(pairs)
     )

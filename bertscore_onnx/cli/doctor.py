@@ -18,7 +18,6 @@ from bertscore_onnx.errors import BertScoreOnnxError, BundleError, one_line
 
 if TYPE_CHECKING:
     from bertscore_onnx.encoding.providers import Provider
-    from bertscore_onnx.scoring.pipeline import Pipeline
 
 _CPU_SOURCES: dict[str, str] = {
     "affinity": "all that this process may run on",
@@ -223,41 +222,37 @@ def _default_bundle() -> Iterator[dict[str, str | None]]:
 
 
 def _try(path: str) -> dict[str, Any]:
-    """Score the golden pairs of a bundle, and time single pairs."""
-    from bertscore_onnx.scoring.golden import golden_difference, golden_pipeline
-
-    trial: dict[str, Any] = {"path": path, "pairs": 0}
-    unknown = ("provider", "seconds", "largest_difference", "error", "pair_ms")
-    trial |= dict.fromkeys(unknown)
-    trial["errors_by_device"] = {}
+    """Score the golden pairs of a bundle on all devices, and time single pairs."""
     try:
-        with golden_pipeline(path) as pipeline:
-            started = time.perf_counter()
-            difference = golden_difference(pipeline)
-            seconds = time.perf_counter() - started
-        by_device = {device: _error_on(path, device) for device in _named_devices()}
-        pair_ms = _time_one_pair(path, all_layers=pipeline.manifest.all_layers)
+        trial = _score_golden_pairs(path)
+        errors_by_device = {device: _error_on(path, device) for device in _named_devices()}
+        pair_ms = _time_one_pair(path)
     except BertScoreOnnxError as error:
-        return {**trial, "error": one_line(error)}
+        trial = {"pairs": 0, "provider": None, "seconds": None, "largest_difference": None}
+        trial["error"] = one_line(error)
+        errors_by_device = {}
+        pair_ms = None
+    return {"path": path, **trial, "pair_ms": pair_ms, "errors_by_device": errors_by_device}
+
+
+def _score_golden_pairs(path: str, device: str | None = None) -> dict[str, Any]:
+    """Return how the golden pairs of a bundle score on a device."""
+    from bertscore_onnx.scoring.golden import golden_difference, golden_pipeline, golden_tolerance
+
+    with golden_pipeline(path, device=device) as pipeline:
+        started = time.perf_counter()
+        difference = golden_difference(pipeline)
+        seconds = time.perf_counter() - started
+    error = None
+    if not difference <= golden_tolerance(pipeline):
+        error = f"the golden scores differ by {difference:.1e}"
     return {
-        **trial,
         "pairs": len(pipeline.manifest.golden),
         "provider": pipeline.encoder.provider,
         "seconds": seconds,
         "largest_difference": difference,
-        "error": _golden_error(pipeline, difference),
-        "pair_ms": pair_ms,
-        "errors_by_device": by_device,
+        "error": error,
     }
-
-
-def _golden_error(pipeline: "Pipeline", difference: float) -> str | None:
-    """Return what is wrong with golden scores that differ by so much."""
-    from bertscore_onnx.scoring.golden import golden_tolerance
-
-    if difference <= golden_tolerance(pipeline):
-        return None
-    return f"the golden scores differ by {difference:.1e}"
 
 
 def _named_devices() -> list[str]:
@@ -270,27 +265,26 @@ def _named_devices() -> list[str]:
 
 def _error_on(path: str, device: str) -> str | None:
     """Return what is wrong with the golden scores of a bundle on a device."""
-    from bertscore_onnx.scoring.golden import golden_difference, golden_pipeline
-
     try:
-        with golden_pipeline(path, device=device) as pipeline:
-            difference = golden_difference(pipeline)
-    except BertScoreOnnxError as error:
-        return one_line(error)
-    return _golden_error(pipeline, difference)
+        error: str | None = _score_golden_pairs(path, device)["error"]
+    except BertScoreOnnxError as failure:
+        error = one_line(failure)
+    return error
 
 
-def _time_one_pair(path: str, *, all_layers: bool) -> dict[str, float]:
+def _time_one_pair(path: str) -> dict[str, float]:
     """Return the median milliseconds of a call with one pair for each value of `optimize_for`."""
     from statistics import median  # costs start-up time
 
+    from bertscore_onnx.bundle.bundle import read_manifest
     from bertscore_onnx.encoding.session import OptimizeFor
     from bertscore_onnx.scorer import BERTScorer
 
+    manifest = read_manifest(path)
+    golden = manifest.golden[0]
     medians = {}
     for optimize_for in get_args(OptimizeFor):
-        with BERTScorer(path, all_layers=all_layers, optimize_for=optimize_for) as scorer:
-            golden = scorer.manifest.golden[0]
+        with BERTScorer(path, all_layers=manifest.all_layers, optimize_for=optimize_for) as scorer:
             seconds = []
             for _ in range(_TIMED_CALLS + _TIMED_CALLS // 2):
                 started = time.perf_counter()

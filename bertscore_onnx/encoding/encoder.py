@@ -16,7 +16,15 @@ from threading import Event, Lock
 
 import numpy as np
 
-from bertscore_onnx.arrays import BoolArray, Float32Array, Int64Array
+from bertscore_onnx.arrays import (
+    BoolArray,
+    Float32Array,
+    Int64Array,
+    joined,
+    joined_ranges,
+    lengths_of,
+    starts_of,
+)
 from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import GRAPH_FILE, Manifest
 from bertscore_onnx.concurrency.threads import Threads
@@ -112,12 +120,10 @@ class PaddedTexts:
         With buckets, a batch has one of their shapes: the rows after its texts are padding.
         """
         self.sequences: Sequence[Int64Array] = sequences
-        # (texts,)
-        self.lengths: Int64Array = np.array([len(ids) for ids in sequences], dtype=np.int64)
-        lengths = self.lengths
-        order = np.concatenate([_NONE, *batches])  # (texts,)
-        numbers = np.array([len(batch) for batch in batches], dtype=np.int64)  # (batches,)
-        begins = np.cumsum(numbers) - numbers
+        lengths = self.lengths = lengths_of(sequences)  # (texts,)
+        order = joined(batches)  # (texts,)
+        numbers = lengths_of(batches)  # (batches,)
+        begins = starts_of(numbers)
         amounts = np.add.reduceat(lengths[order], begins) if len(begins) else _NONE
         self.amounts: list[int] = amounts.tolist()
         """The tokens of each batch without padding."""
@@ -143,7 +149,7 @@ class PaddedTexts:
         self._ids = np.full(self.num_tokens, manifest.pad_id, dtype=np.int64)
         self._mask = np.zeros(self.num_tokens, dtype=np.int64)
         tokens = joined_ranges(self.starts, lengths)
-        self._ids[tokens] = np.concatenate([_NONE, *sequences])
+        self._ids[tokens] = joined(sequences)
         self._mask[tokens] = 1
         if buckets is not None:  # a row without any token would have no maximum, and no mean
             ends_of_texts = ends - sizes + numbers * widths  # (batches,)
@@ -275,15 +281,6 @@ class TokenEmbeddings:
         return self.vectors[layer, start : start + self.lengths[text]]
 
 
-def joined_ranges(starts: Int64Array, lengths: Int64Array) -> Int64Array:
-    """Return the numbers of ranges one after the other, (numbers,).
-
-    Ranges are given by their starts and lengths, (ranges,).
-    """
-    begins = np.cumsum(lengths) - lengths  # (ranges,)
-    return np.arange(lengths.sum()) + np.repeat(starts - begins, lengths)
-
-
 _INPUTS = {"input_ids", "attention_mask"}
 
 
@@ -349,7 +346,7 @@ class Encoder:
 
         A sequence has at least one id. Batches are limited as in `plan_batches`.
         """
-        lengths = np.array([len(ids) for ids in sequences], dtype=np.int64)  # (texts,)
+        lengths = lengths_of(sequences)  # (texts,)
         concurrency = self.session.concurrency
         buckets = self.buckets and self.buckets.for_texts(lengths, max_items, concurrency)
         batches = plan_runs(
@@ -526,7 +523,7 @@ class Runs:
         run = partial(self._encoder.run, texts, self._vectors, is_stopped=self._call.is_stopped)
         if windows is None:
             return run(advance=advance)
-        lengths = np.array([len(ids) for ids in self._sequences], dtype=np.int64)
+        lengths = lengths_of(self._sequences)
         share = int(lengths.sum()) / texts.lengths.sum()  # of a text, in a token of a window
         starts = run(advance=lambda tokens: advance(tokens * share)).starts
         return TokenEmbeddings(

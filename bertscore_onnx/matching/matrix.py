@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bertscore_onnx.arrays import BoolArray, Float32Array, Int64Array
+from bertscore_onnx.arrays import BoolArray, Float32Array, Int64Array, joined_ranges
 from bertscore_onnx.concurrency.blas import blas_gate
-from bertscore_onnx.encoding.encoder import TokenEmbeddings, joined_ranges
+from bertscore_onnx.encoding.encoder import TokenEmbeddings
 from bertscore_onnx.matching.greedy import BLOCK_TOKENS, greedy_match, match_all
 from bertscore_onnx.matching.pairs import EncodedTexts, finite_scores, weigh
 from bertscore_onnx.matching.weights import TokenWeights

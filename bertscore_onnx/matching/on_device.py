@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from bertscore_onnx.arrays import Float32Array, Int64Array
+from bertscore_onnx.arrays import Float32Array, Int64Array, joined_ranges
 from bertscore_onnx.concurrency.native_code import native_code
 from bertscore_onnx.encoding.device import DeviceVectors
-from bertscore_onnx.encoding.encoder import joined_ranges, plan_batches
+from bertscore_onnx.encoding.encoder import plan_batches
 from bertscore_onnx.encoding.providers import Provider, load_onnxruntime, open_session
 from bertscore_onnx.encoding.session import OUT_OF_MEMORY
 from bertscore_onnx.errors import (

@@ -10,10 +10,18 @@ from functools import cached_property
 
 import numpy as np
 
-from bertscore_onnx.arrays import BoolArray, Float32Array, Float64Array, Int64Array
+from bertscore_onnx.arrays import (
+    BoolArray,
+    Float32Array,
+    Float64Array,
+    Int64Array,
+    joined,
+    joined_ranges,
+    starts_of,
+)
 from bertscore_onnx.concurrency.blas import blas_gate
 from bertscore_onnx.concurrency.threads import Threads
-from bertscore_onnx.encoding.encoder import TokenEmbeddings, joined_ranges, plan_batches
+from bertscore_onnx.encoding.encoder import TokenEmbeddings, plan_batches
 from bertscore_onnx.errors import EncodingError
 from bertscore_onnx.matching.greedy import BLOCK_TOKENS, greedy_match, with_f_measure
 from bertscore_onnx.matching.weights import TokenWeights
@@ -71,9 +79,7 @@ class EncodedTexts:
     def __getitem__(self, items: slice) -> "EncodedTexts":
         """Return some of the items, without copying embeddings."""
         counts = self.counts[items]
-        starts = (np.cumsum(self.counts) - self.counts)[items]  # (some items,)
-        # (some texts,)
-        texts = np.arange(counts.sum()) + np.repeat(starts - (np.cumsum(counts) - counts), counts)
+        texts = joined_ranges(starts_of(self.counts)[items], counts)  # (some texts,)
         return self.part(texts, counts)
 
     def part(self, texts: slice | Int64Array, counts: Int64Array) -> "EncodedTexts":
@@ -133,7 +139,7 @@ def count_unscored(reasons: Mapping[str, BoolArray], counts: Int64Array) -> dict
     """
     if not len(counts):
         return {}
-    starts = np.cumsum(counts) - counts  # (candidates,)
+    starts = starts_of(counts)  # (candidates,)
     is_unscored = np.logical_and.reduceat(np.logical_or.reduce(list(reasons.values())), starts)
     return {reason: int((has_it[starts] & is_unscored).sum()) for reason, has_it in reasons.items()}
 
@@ -163,12 +169,8 @@ def weigh(
     of each text, and where it begins, (texts,).
     """
     lengths = np.concatenate([table.lengths[texts] for table, texts in sides])  # (texts,)
-    begins = np.cumsum(lengths) - lengths
-    nothing = np.zeros(0, dtype=np.int64)  # there may be no texts
-    # (tokens,)
-    ids = np.concatenate(
-        [nothing, *(table.sequences[text] for table, texts in sides for text in texts)]
-    )
+    begins = starts_of(lengths)
+    ids = joined(table.sequences[text] for table, texts in sides for text in texts)  # (tokens,)
     token_weights = weights.of(ids)
     is_word = weights.is_word[ids]
     start = 0
@@ -273,4 +275,4 @@ def _weighted_means(
 ) -> Float32Array:
     """Return weighted means, (texts,), of the best similarity of each token, (texts, width)."""
     is_token = np.arange(nearest.shape[1]) < lengths[:, None]  # (texts, width)
-    return np.add.reduceat(nearest[is_token] * weights, np.cumsum(lengths) - lengths)
+    return np.add.reduceat(nearest[is_token] * weights, starts_of(lengths))

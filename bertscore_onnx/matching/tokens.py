@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from bertscore_onnx.arrays import BoolArray, Int64Array
+from bertscore_onnx.arrays import BoolArray, Int64Array, joined, joined_ranges, starts_of
 from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import Manifest
-from bertscore_onnx.encoding.encoder import TokenEmbeddings, joined_ranges
+from bertscore_onnx.encoding.encoder import TokenEmbeddings
 from bertscore_onnx.matching.variants import SEPARATOR_FIELD, Excluded, Matching
 from bertscore_onnx.text.tokenizer import TextTokenizer
 from bertscore_onnx.text.vocabulary import Vocabulary
@@ -172,9 +172,8 @@ class TokenMatching:
         has_contexts = num_context.any()
         if self.mask is None and not has_contexts:
             return table
-        # (tokens,); there may be no texts
-        ids = np.concatenate([np.zeros(0, dtype=np.int64), *table.sequences])
-        begins = np.cumsum(table.lengths) - table.lengths  # (texts,)
+        ids = joined(table.sequences)  # (tokens,)
+        begins = starts_of(table.lengths)  # (texts,)
         if self.mask is None:
             is_kept = np.ones(len(ids), dtype=np.bool_)
         else:
@@ -202,7 +201,7 @@ class TokenMatching:
         is_kept[first] = True
         weightless[first] = True
         lengths = np.maximum(lengths, 1)
-        starts = np.cumsum(lengths) - lengths
+        starts = starts_of(lengths)
         # Tokens without weight stand in front of the others of their text.
         num_weightless = _sums(weightless[is_kept], starts)
         return TokenEmbeddings(

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from bertscore_onnx.arrays import Int64Array
+from bertscore_onnx.arrays import Int64Array, lengths_of, starts_of
 from bertscore_onnx.errors import InputError, InputTypeError, is_interrupt
 from bertscore_onnx.matching.pairs import EncodedTexts
 from bertscore_onnx.text.texts import (
@@ -156,7 +156,7 @@ class Pairs:
         lengths = np.array([len(self.tokenised[text].ids) for text in self.texts])  # (texts,)
         of_candidates, of_references = np.split(lengths, [len(self.candidates.texts)])
         counts = self.references.counts
-        return of_candidates + np.add.reduceat(of_references, np.cumsum(counts) - counts)
+        return of_candidates + np.add.reduceat(of_references, starts_of(counts))
 
     def slices(self) -> Iterator["Pairs"]:
         """Yield the pairs, about `PAIRS_AT_ONCE` at a time.
@@ -401,8 +401,7 @@ def _check_item(item: Reference, name: str) -> list[Text]:
 
 
 def _side_of(items: Sequence[Sequence[Text]]) -> Side:
-    counts = np.array([len(texts) for texts in items], dtype=np.int64)
-    return Side([text for texts in items for text in texts], counts)
+    return Side([text for texts in items for text in texts], lengths_of(items))
 
 
 def read_pairs(pairs: Iterable[Pair]) -> Iterator[Pairs]:

@@ -20,7 +20,7 @@ from tokenizers import Tokenizer
 from tokenizers.models import Model
 from tokenizers.pre_tokenizers import CharDelimiterSplit, WhitespaceSplit
 
-from bertscore_onnx.arrays import Int64Array
+from bertscore_onnx.arrays import Int64Array, lengths_of, starts_of
 from bertscore_onnx.concurrency.native_code import native_code
 from bertscore_onnx.errors import BertScoreOnnxError, TokenizerError, is_interrupt, one_line
 from bertscore_onnx.text.normalizers import compile_normalizers
@@ -189,11 +189,11 @@ def _with_counts(
     """Count the tokens of texts and the unknown ones, all in one pass."""
     if not tokenised:
         return []
-    lengths = np.array([len(text.ids) for text in tokenised])  # (texts,)
-    ids = np.concatenate([text.ids for text in tokenised])  # (tokens,)
+    sequences = [text.ids for text in tokenised]
+    lengths = lengths_of(sequences)  # (texts,)
+    ids = np.concatenate(sequences)  # (tokens,)
     is_unknown = ids == tokenizer.unknown_id  # (tokens,)
-    starts = np.cumsum(lengths) - lengths  # (texts,)
-    num_unknown = np.add.reduceat(is_unknown, starts, dtype=np.int64)  # (texts,)
+    num_unknown = np.add.reduceat(is_unknown, starts_of(lengths), dtype=np.int64)  # (texts,)
     num_tokens = lengths - sum(tokenizer.num_special_tokens)
     counts = zip(tokenised, num_tokens.tolist(), num_unknown.tolist(), strict=True)
     return [TokenisedText(*text[:3], tokens, unknown) for text, tokens, unknown in counts]
