@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import asdict, astuple, dataclass
 from itertools import islice
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from bertscore_onnx.bundle.catalogue import Baseline
 from bertscore_onnx.bundle.manifest import Manifest, UnrelatedScores, write_manifest
 from bertscore_onnx.bundle.store import MANIFEST
 from bertscore_onnx.errors import Argument, BundleError, InputError
-from bertscore_onnx.files import replace_whole
+from bertscore_onnx.files import StrPath, replace_whole
 from bertscore_onnx.hub.source import read_names
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.tables.repeats import RepeatCounter
@@ -113,7 +112,7 @@ class MeasuredBaseline:
 _INSTEAD = ("Write the baseline to a file instead, which ", Argument("baseline_path"), " takes.")
 
 
-def check_bundle(path: str | PathLike[str], language: str) -> None:
+def check_bundle(path: StrPath, language: str) -> None:
     """Raise an error if a baseline cannot be written into a bundle.
 
     It is an InputError for the language, or else a BundleError.
@@ -140,9 +139,7 @@ def check_bundle(path: str | PathLike[str], language: str) -> None:
         ) from error
 
 
-def write_baseline(
-    path: str | PathLike[str], baseline: MeasuredBaseline, language: str
-) -> Manifest:
+def write_baseline(path: StrPath, baseline: MeasuredBaseline, language: str) -> Manifest:
     """Write a baseline into a bundle's manifest under a language.
 
     Return the manifest, whose digest is new. A baseline of that language is replaced; other

@@ -16,8 +16,10 @@ from pathlib import Path
 
 from bertscore_onnx.errors import InputError, InputTypeError
 
+StrPath = str | PathLike[str]
 
-def path_text(path: str | PathLike[str], name: str) -> str:
+
+def path_text(path: StrPath, name: str) -> str:
     """Return a path, or the name of a model, as text.
 
     Raise an InputTypeError, with the argument's name, for others.
@@ -28,7 +30,7 @@ def path_text(path: str | PathLike[str], name: str) -> str:
     return text
 
 
-def open_regular(file: str | PathLike[str]) -> BufferedReader:
+def open_regular(file: StrPath) -> BufferedReader:
     """Open a regular file.
 
     Raise OSError for anything else, since a pipe may block, and a device may have no end.
@@ -40,7 +42,7 @@ def open_regular(file: str | PathLike[str]) -> BufferedReader:
     raise OSError(errno.EINVAL, "it is not a regular file", os.fspath(file))
 
 
-def read_regular(file: str | PathLike[str], max_bytes: int) -> bytes:
+def read_regular(file: StrPath, max_bytes: int) -> bytes:
     """Return the content of a regular file.
 
     Raise OSError if it is not regular, or larger than the bound.
@@ -49,7 +51,7 @@ def read_regular(file: str | PathLike[str], max_bytes: int) -> bytes:
         return _read(opened, max_bytes)
 
 
-def read_named(file: str | PathLike[str], max_bytes: int) -> bytes:
+def read_named(file: StrPath, max_bytes: int) -> bytes:
     """Return the content of a file that a user named, which may be a pipe.
 
     Raise OSError beyond the bound.
@@ -71,7 +73,7 @@ def _without_waiting(file: str, flags: int) -> int:
     return os.open(file, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-def write_whole(file: str | PathLike[str], content: str | bytes) -> None:
+def write_whole(file: StrPath, content: str | bytes) -> None:
     """Write a file in one step, replacing an existing one.
 
     Raise an InputError if it cannot be written.
@@ -86,7 +88,7 @@ def write_whole(file: str | PathLike[str], content: str | bytes) -> None:
                 writer.write(data)
 
 
-def open_device(file: str | PathLike[str]) -> FileIO | None:
+def open_device(file: StrPath) -> FileIO | None:
     """Open a pipe, a device, or an open file by its descriptor, to write.
 
     None for other files. A descriptor, such as /dev/fd/3, is used as it is, not opened again: a
@@ -161,7 +163,7 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def write_errors(file: str | PathLike[str]) -> Iterator[None]:
+def write_errors(file: StrPath) -> Iterator[None]:
     """Translate an OSError to the InputError for a file that cannot be written.
 
     It has the reason.

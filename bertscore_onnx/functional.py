@@ -8,13 +8,12 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from contextlib import ExitStack
-from os import PathLike
 from typing import Any, Literal, Unpack, cast, overload
 
 from bertscore_onnx.bundle.store import MANIFEST, default_model
 from bertscore_onnx.concurrency.shared import Shared
 from bertscore_onnx.errors import BaselineError, ClosedError, DigestError
-from bertscore_onnx.files import path_text
+from bertscore_onnx.files import StrPath, path_text
 from bertscore_onnx.matching.variants import checked_matching
 from bertscore_onnx.matching.weights import Idf
 from bertscore_onnx.scorer import BERTScorer
@@ -170,7 +169,7 @@ class ScoreFunction:
         self,
         cands: Iterable[Text],
         refs: Iterable[Reference],
-        model_type: str | PathLike[str] | None = None,
+        model_type: StrPath | None = None,
         num_layers: int | None = None,
         verbose: bool = False,
         idf: Idf = False,
@@ -181,7 +180,7 @@ class ScoreFunction:
         lang: str | None = None,
         return_hash: bool = False,
         rescale_with_baseline: bool = False,
-        baseline_path: str | PathLike[str] | None = None,
+        baseline_path: StrPath | None = None,
         use_fast_tokenizer: bool | None = None,
         *,
         contexts: Iterable[Context] | None = None,

@@ -5,7 +5,6 @@ from collections.abc import Generator, Iterable, Iterator, Sequence, Sized
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import cached_property
-from os import PathLike
 from typing import TYPE_CHECKING, Literal, Never, Self, TypeVar, overload
 
 import numpy as np
@@ -28,6 +27,7 @@ from bertscore_onnx.errors import (
     InputTypeError,
     meant,
 )
+from bertscore_onnx.files import StrPath
 from bertscore_onnx.matching.matrix import match_matrix
 from bertscore_onnx.matching.pairs import EncodedTexts
 from bertscore_onnx.matching.rescaling import Rescaling, choose_rescaling, random_pairs_f1
@@ -110,7 +110,7 @@ class BERTScorer(Closeable):
 
     def __init__(
         self,
-        model_type: str | PathLike[str] | None = None,
+        model_type: StrPath | None = None,
         num_layers: int | None = None,
         batch_size: int | None = None,
         nthreads: int | None = None,
@@ -120,7 +120,7 @@ class BERTScorer(Closeable):
         device: object = None,
         lang: str | None = None,
         rescale_with_baseline: bool = False,
-        baseline_path: str | PathLike[str] | None = None,
+        baseline_path: StrPath | None = None,
         use_fast_tokenizer: bool | None = None,
         *,
         precision: Precision | None = None,
@@ -523,7 +523,7 @@ class BERTScorer(Closeable):
     def with_rescaling(
         self,
         lang: str | None = None,
-        baseline_path: str | PathLike[str] | None = None,
+        baseline_path: StrPath | None = None,
         *,
         allow_fp32_baseline: bool = False,
     ) -> Self:
@@ -585,7 +585,7 @@ class BERTScorer(Closeable):
         )
         return TokenMatches(candidate, references, tuple(similarities), self.signature)
 
-    def plot_example(self, candidate: str, reference: str, fname: str | PathLike[str] = "") -> None:
+    def plot_example(self, candidate: str, reference: str, fname: StrPath = "") -> None:
         """Draw the similarity of every two tokens of a candidate and a reference.
 
         Special tokens are left out. Similarities are rescaled by the baseline of F if scores are.
@@ -852,7 +852,7 @@ class BERTScorer(Closeable):
             self.compute_idf(idf_sents)
 
     def _chosen_rescaling(
-        self, lang: str | None, path: str | PathLike[str] | None, allow_fp32_baseline: bool
+        self, lang: str | None, path: StrPath | None, allow_fp32_baseline: bool
     ) -> Rescaling:
         if path is None and not self.matching.is_default:
             raise BaselineError(

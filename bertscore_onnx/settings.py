@@ -15,6 +15,7 @@ from bertscore_onnx.bundle.resolver import resolve_bundle
 from bertscore_onnx.bundle.store import MODEL_VARIABLE, Precision, TokenizerMode, default_model
 from bertscore_onnx.encoding.session import OptimizeFor
 from bertscore_onnx.errors import BundleNotFoundError, InputError, InputTypeError, UnknownModelError
+from bertscore_onnx.files import StrPath
 from bertscore_onnx.hub import local_path
 from bertscore_onnx.matching.variants import Matching, checked_matching
 from bertscore_onnx.matching.weights import Idf
@@ -28,7 +29,7 @@ class TokenizerSettings(TypedDict, total=False):
     Counting documents needs no others.
     """
 
-    model_type: str | PathLike[str] | None
+    model_type: StrPath | None
     num_layers: int | None
     lang: str | None
     use_fast_tokenizer: bool | None
@@ -50,7 +51,7 @@ class ScorerSettings(TokenizerSettings, total=False):
     idf_sents: Iterable[str] | None
     device: str | None
     rescale_with_baseline: bool
-    baseline_path: str | PathLike[str] | None
+    baseline_path: StrPath | None
     verify: bool
     allow_fp32_baseline: bool
     optimize_for: OptimizeFor

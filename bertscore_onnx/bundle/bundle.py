@@ -13,7 +13,6 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -31,7 +30,7 @@ from bertscore_onnx.errors import (
     UnsafePathError,
     json_fault,
 )
-from bertscore_onnx.files import read_regular
+from bertscore_onnx.files import StrPath, read_regular
 from bertscore_onnx.protobuf import message_fields
 from bertscore_onnx.text.spec import tokenizer_file
 
@@ -93,7 +92,7 @@ class Bundle:
                 )
 
 
-def open_bundle(path: str | PathLike[str], *, verify: bool = False) -> Bundle:
+def open_bundle(path: StrPath, *, verify: bool = False) -> Bundle:
     """Open the bundle in a folder; raise a BundleError unless all files are as exported.
 
     Args:
@@ -127,7 +126,7 @@ def open_bundle(path: str | PathLike[str], *, verify: bool = False) -> Bundle:
     return Bundle(folder, manifest, stamps, frozenset(weights), stacked_layers)
 
 
-def read_manifest(path: str | PathLike[str]) -> Manifest:
+def read_manifest(path: StrPath) -> Manifest:
     """Read and check the manifest alone.
 
     Raise a BundleError if it cannot be used.

@@ -15,12 +15,11 @@ from difflib import SequenceMatcher
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from os import PathLike
 from types import MappingProxyType
 from typing import Any, Literal
 
 from bertscore_onnx.errors import BaselineError, InputError, InputTypeError, one_line, shortened
-from bertscore_onnx.files import path_text, read_named
+from bertscore_onnx.files import StrPath, path_text, read_named
 from bertscore_onnx.tables.columns import number_text
 from bertscore_onnx.tables.sources import BYTE_ORDER_MARK
 
@@ -55,7 +54,7 @@ class Baseline:
     f1: float
 
 
-def read_baseline_file(path: str | PathLike[str], num_layers: int) -> Baseline:
+def read_baseline_file(path: StrPath, num_layers: int) -> Baseline:
     """Return the baseline of one layer from a file.
 
     The file is comma-separated, with the columns LAYER, P, R and F. Raises a BaselineError without

@@ -10,11 +10,11 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from os import PathLike
 from pathlib import Path
 from typing import Literal
 
 from bertscore_onnx.errors import BundleNotFoundError
+from bertscore_onnx.files import StrPath
 
 _log = logging.getLogger(__name__)
 
@@ -116,7 +116,7 @@ FileStamp = tuple[int, ...]
 content does. Programs can set the modification time, but not the change time."""
 
 
-def file_stamp(path: str | PathLike[str]) -> FileStamp:
+def file_stamp(path: StrPath) -> FileStamp:
     """Return the stamp of a file."""
     status = os.stat(path)
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino

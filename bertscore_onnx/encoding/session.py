@@ -57,7 +57,7 @@ _GRAPH_AT_FAULT = (
 """Parts of ONNX Runtime's messages when no provider can run the graph, because it is damaged or has
 unknown operators. Any other failure of the CPU is the graph's fault too, except for memory."""
 
-OUT_OF_MEMORY = (
+_OUT_OF_MEMORY = (
     "failed to allocate",
     "out of memory",
     "bad allocation",
@@ -68,6 +68,13 @@ OUT_OF_MEMORY = (
 """Parts of ONNX Runtime's messages, in lower case, when memory ran out; it has no class of
 exceptions for that.
 """
+
+
+def is_out_of_memory(message: object) -> bool:
+    """Return whether a message of ONNX Runtime says that memory ran out."""
+    lower = str(message).lower()
+    return any(sign in lower for sign in _OUT_OF_MEMORY)
+
 
 OWN_PAGES = 1_000_000
 """Bytes from which an array gets pages of its own."""
@@ -373,7 +380,7 @@ class OnnxSession:
                 raise
             shape = (number, tokens)
             reason = one_line(error)
-            if not any(sign in str(error).lower() for sign in OUT_OF_MEMORY):
+            if not is_out_of_memory(error):
                 raise EncodingError(
                     f"{self.provider.name} failed on a batch of shape {shape}: {reason}"
                 ) from error
@@ -465,9 +472,8 @@ class OnnxSession:
     def _unusable(self, provider: Provider, failure: str) -> BertScoreOnnxError:
         failure = one_line(failure)
         graph = self._graph
-        is_out_of_memory = any(sign in failure.lower() for sign in OUT_OF_MEMORY)
         is_graph_at_fault = any(sign in failure for sign in _GRAPH_AT_FAULT)
-        if is_graph_at_fault or (provider.name == CPU.name and not is_out_of_memory):
+        if is_graph_at_fault or (provider.name == CPU.name and not is_out_of_memory(failure)):
             return GraphError(f"{graph} cannot be loaded: {failure}. Export the model again.")
         problem = f"{provider.name} cannot run {graph}: {failure.rstrip(' .')}. "
         doctor = "un `bertscore-onnx doctor` to see what this machine offers."

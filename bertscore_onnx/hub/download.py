@@ -20,7 +20,7 @@ from bertscore_onnx.errors import (
     ManifestError,
     UnsafePathError,
 )
-from bertscore_onnx.files import path_text
+from bertscore_onnx.files import StrPath, path_text
 from bertscore_onnx.hub.repository import Repository
 from bertscore_onnx.hub.source import HUB, VARIANT, Source, add_names, find_pulled, parse_source
 
@@ -57,7 +57,7 @@ def pull(source: str, *, token: str | None = None, force: bool = False) -> Path:
     return _pull(parse_source(source), token=token, force=force)
 
 
-def local_path(name: str | os.PathLike[str]) -> str:
+def local_path(name: StrPath) -> str:
     """Return the path of a bundle that may be on the hub.
 
     A name on the hub is `hf://ORG/REPO[@REVISION][/VARIANT]`; any other name is returned unchanged.

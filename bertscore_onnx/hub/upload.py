@@ -5,7 +5,6 @@ There is one repository for each model, and in it one folder for each variant.
 
 import logging
 import tempfile
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +12,14 @@ from bertscore_onnx.bundle.bundle import Bundle, open_bundle, read_manifest
 from bertscore_onnx.bundle.card import CARD, CARD_MARK, model_card, read_license
 from bertscore_onnx.bundle.store import MANIFEST
 from bertscore_onnx.errors import Argument, BundleError, HubError, InputError
+from bertscore_onnx.files import StrPath
 from bertscore_onnx.hub.repository import Repository, hub_errors, load_client
 from bertscore_onnx.hub.source import Source, parse_source
 
 _log = logging.getLogger(__name__)
 
 
-def push(
-    bundle: str | PathLike[str], repo: str, *, private: bool = False, token: str | None = None
-) -> str:
+def push(bundle: StrPath, repo: str, *, private: bool = False, token: str | None = None) -> str:
     """Push a bundle into its variant's folder of a repository, in one commit.
 
     Other files in that folder are deleted. The repository's model card is rewritten from all its

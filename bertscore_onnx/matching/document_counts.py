@@ -5,7 +5,7 @@ They are integers, so that counts of parts add up exactly.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from os import PathLike, fspath
+from os import fspath
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 import msgspec
@@ -13,7 +13,7 @@ import numpy as np
 
 from bertscore_onnx.arrays import Int64Array
 from bertscore_onnx.errors import Argument, IdfError, InputError, json_fault, needs_extra, shortened
-from bertscore_onnx.files import open_regular, read_named, write_whole
+from bertscore_onnx.files import StrPath, open_regular, read_named, write_whole
 from bertscore_onnx.matching.greedy import document_frequency
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class DocumentCounts:
             f"{self.tokenization})"
         )
 
-    def save(self, file: str | PathLike[str]) -> None:
+    def save(self, file: StrPath) -> None:
         """Write a file that `load` reads; equal counts give equal bytes.
 
         Raises:
@@ -150,7 +150,7 @@ class DocumentCounts:
         write_whole(file, msgspec.json.encode(content))
 
     @staticmethod
-    def are_saved_in(file: str | PathLike[str]) -> bool:
+    def are_saved_in(file: StrPath) -> bool:
         """Return whether a file begins like one that `save` wrote.
 
         Pipes are not read, and never do.
@@ -162,7 +162,7 @@ class DocumentCounts:
             return False
 
     @classmethod
-    def load(cls, file: str | PathLike[str]) -> "DocumentCounts":
+    def load(cls, file: StrPath) -> "DocumentCounts":
         """Read a file that `save` wrote.
 
         Raises:

@@ -15,8 +15,8 @@ from bertscore_onnx.arrays import Float32Array, Int64Array, joined_ranges
 from bertscore_onnx.concurrency.native_code import native_code
 from bertscore_onnx.encoding.device import DeviceVectors
 from bertscore_onnx.encoding.encoder import plan_batches
-from bertscore_onnx.encoding.providers import Provider, load_onnxruntime, open_session
-from bertscore_onnx.encoding.session import OUT_OF_MEMORY
+from bertscore_onnx.encoding.providers import Provider
+from bertscore_onnx.encoding.session import is_out_of_memory, open_in_onnxruntime
 from bertscore_onnx.errors import (
     DeviceError,
     EncodingError,
@@ -121,8 +121,7 @@ class MatchingGraph:
         except Exception as error:  # ONNX Runtime raises its own untyped exceptions
             if is_interrupt(error):
                 raise
-            is_memory = any(sign in str(error).lower() for sign in OUT_OF_MEMORY)
-            kind = OutOfMemoryError if is_memory else EncodingError
+            kind = OutOfMemoryError if is_out_of_memory(error) else EncodingError
             raise kind(
                 f"{self._provider.name} failed to match {scores.shape[1]} pairs: {one_line(error)}"
             ) from error
@@ -131,12 +130,10 @@ class MatchingGraph:
     def _session(self) -> Any:
         with self._opening:
             if self._opened is None:
-                options = load_onnxruntime().SessionOptions()
-                options.intra_op_num_threads = 1
-                options.enable_mem_pattern = False  # shapes vary
-                self._opened, failure = open_session(str(GRAPH), options, self._provider)
-                if self._opened is None:
+                graph, failure = open_in_onnxruntime(str(GRAPH), self._provider)
+                if graph is None:
                     raise DeviceError(f"{self._provider.name} cannot run {GRAPH}: {failure}.")
+                self._opened = graph.session
         return self._opened
 
     def close(self) -> None:

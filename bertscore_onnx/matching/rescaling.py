@@ -5,7 +5,6 @@ It is (s - b) / (1 - b) for each of P, R and F: bert-score's `journal/rescale_ba
 
 import hashlib
 from dataclasses import astuple, dataclass
-from os import PathLike
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from bertscore_onnx.arrays import Float32Array, Float64Array
 from bertscore_onnx.bundle.catalogue import Baseline, lower_code, read_baseline_file
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.errors import Argument, BaselineError
+from bertscore_onnx.files import StrPath
 from bertscore_onnx.scores import Scores, Signature, arrays_of
 
 _RAW = "no"
@@ -81,7 +81,7 @@ def choose_rescaling(
     manifest: Manifest,
     precision: str,
     lang: str | None,
-    path: str | PathLike[str] | None = None,
+    path: StrPath | None = None,
     *,
     allow_fp32_baseline: bool = False,
 ) -> Rescaling:

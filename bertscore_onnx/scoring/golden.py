@@ -6,7 +6,6 @@ their names promise.
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from os import PathLike
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from bertscore_onnx.encoding.encoder import Encoder, PaddedTexts, plan_batches
 from bertscore_onnx.encoding.providers import CPU
 from bertscore_onnx.encoding.session import HostPlace, OnnxSession
 from bertscore_onnx.errors import EncodingError, GoldenScoreError, GraphError
+from bertscore_onnx.files import StrPath
 from bertscore_onnx.matching.weights import TokenWeights, idf_of_counts, uniform
 from bertscore_onnx.scores import join_scores
 from bertscore_onnx.scoring.inputs import Pairs, collect_pairs
@@ -41,7 +41,7 @@ _TOLERANCES_OF_PROVIDERS = {"bf16": 0.05}
 """The same for a compute precision that an execution provider chooses."""
 
 
-def golden_pipeline(folder: str | PathLike[str], *, device: object = None) -> Pipeline:
+def golden_pipeline(folder: StrPath, *, device: object = None) -> Pipeline:
     """Return a pipeline for the golden pairs of a bundle.
 
     The digests of all its files are checked first.

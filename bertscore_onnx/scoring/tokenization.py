@@ -6,7 +6,6 @@
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from os import PathLike
 from pathlib import Path
 from typing import Unpack, get_args
 
@@ -17,6 +16,7 @@ from bertscore_onnx.bundle.bundle import Bundle, open_bundle
 from bertscore_onnx.bundle.manifest import MAX_SIZE, Manifest
 from bertscore_onnx.concurrency.cpus import permitted_cpus, usable_cpus
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.files import StrPath
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scoring.inputs import check_positive, read_items
 from bertscore_onnx.settings import TokenizerSettings, find_bundle
@@ -98,7 +98,7 @@ def documents_of(manifest: Manifest, sequences: Sequence[Int64Array]) -> Sequenc
 
 def count_documents(
     texts: Iterable[Reference],
-    model_type: str | PathLike[str] | None = None,
+    model_type: StrPath | None = None,
     /,
     **settings: Unpack[TokenizerSettings],
 ) -> DocumentCounts:

@@ -5,7 +5,6 @@ They are like those of bert-score's `plot_example`.
 
 import io
 import warnings
-from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ import numpy as np
 
 from bertscore_onnx.arrays import Float32Array
 from bertscore_onnx.errors import InputError, needs_extra
-from bertscore_onnx.files import write_whole
+from bertscore_onnx.files import StrPath, write_whole
 from bertscore_onnx.matching.rescaling import rescale
 from bertscore_onnx.similarity.matches import TokenSimilarity
 
@@ -38,7 +37,7 @@ def check_matplotlib() -> None:
         import matplotlib as mpl  # noqa: F401
 
 
-def plot_matches(matches: TokenSimilarity, file: str | PathLike[str] = "") -> None:
+def plot_matches(matches: TokenSimilarity, file: StrPath = "") -> None:
     """Draw similarities, and show the drawing if there is a screen.
 
     Args:
@@ -59,7 +58,7 @@ def plot_matches(matches: TokenSimilarity, file: str | PathLike[str] = "") -> No
         plt.close(figure)
 
 
-def save_drawing(matches: TokenSimilarity, file: str | PathLike[str]) -> None:
+def save_drawing(matches: TokenSimilarity, file: StrPath) -> None:
     """Draw similarities into a file.
 
     The file is replaced only when the drawing is complete.
@@ -142,7 +141,7 @@ def _write_numbers(similarity: Float32Array, axes: Any) -> None:
         )
 
 
-def _save(figure: "Figure", file: str | PathLike[str], stacklevel: int) -> None:
+def _save(figure: "Figure", file: StrPath, stacklevel: int) -> None:
     import matplotlib as mpl
 
     path = Path(file)

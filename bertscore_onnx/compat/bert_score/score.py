@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterable, Mapping
-from os import PathLike
 from typing import Any
 
 from bertscore_onnx import functional
@@ -10,6 +9,7 @@ from bertscore_onnx.compat.bert_score.scorer import BERTScorer, device_named
 from bertscore_onnx.compat.bert_score.utils import get_hash, look_up, model2layers
 from bertscore_onnx.compat.tensors import as_tensors
 from bertscore_onnx.errors import BaselineError, one_line
+from bertscore_onnx.files import StrPath
 from bertscore_onnx.scores import Scores
 from bertscore_onnx.text.texts import Reference
 
@@ -19,7 +19,7 @@ __all__ = ["plot_example", "score"]
 def score(
     cands: Iterable[str],
     refs: Iterable[Reference],
-    model_type: str | PathLike[str] | None = None,
+    model_type: StrPath | None = None,
     num_layers: int | None = None,
     verbose: bool = False,
     idf: bool | Mapping[int, float] = False,
@@ -30,7 +30,7 @@ def score(
     lang: str | None = None,
     return_hash: bool = False,
     rescale_with_baseline: bool = False,
-    baseline_path: str | PathLike[str] | None = None,
+    baseline_path: StrPath | None = None,
     use_fast_tokenizer: bool = False,
 ) -> Any:
     """Score in a single call, as `bertscore_onnx.score` does.
@@ -84,11 +84,11 @@ def score(
 def plot_example(
     candidate: str,
     reference: str,
-    model_type: str | PathLike[str] | None = None,
+    model_type: StrPath | None = None,
     num_layers: int | None = None,
     lang: str | None = None,
     rescale_with_baseline: bool = False,
-    baseline_path: str | PathLike[str] | None = None,
+    baseline_path: StrPath | None = None,
     use_fast_tokenizer: bool = False,
     fname: str = "",
 ) -> None:

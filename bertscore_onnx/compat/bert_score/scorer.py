@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import astuple
 from functools import cache, cached_property
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from bertscore_onnx.compat.bert_score.tokenizer import BundleTokenizer
 from bertscore_onnx.compat.bert_score.utils import get_hash, look_up
 from bertscore_onnx.compat.tensors import as_tensor, as_tensors
 from bertscore_onnx.errors import BaselineError
+from bertscore_onnx.files import StrPath
 from bertscore_onnx.scorer import BERTScorer as OnnxScorer
 from bertscore_onnx.text.texts import Reference
 
@@ -28,7 +28,7 @@ class BERTScorer:
 
     def __init__(
         self,
-        model_type: str | PathLike[str] | None = None,
+        model_type: StrPath | None = None,
         num_layers: int | None = None,
         batch_size: int = 64,
         nthreads: int = 4,
@@ -38,7 +38,7 @@ class BERTScorer:
         device: object = None,
         lang: str | None = None,
         rescale_with_baseline: bool = False,
-        baseline_path: str | PathLike[str] | None = None,
+        baseline_path: StrPath | None = None,
         use_fast_tokenizer: bool = False,
     ) -> None:
         """Load a bundle; the arguments are as of `bertscore_onnx.BERTScorer`.

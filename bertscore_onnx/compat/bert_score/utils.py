@@ -6,7 +6,6 @@ They are those that programs use: its tables, its hash, and idf weights.
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from math import log
-from os import PathLike
 
 from bertscore_onnx import __version__ as own_version
 from bertscore_onnx.bundle import catalogue
@@ -15,6 +14,7 @@ from bertscore_onnx.bundle.store import TokenizerMode, default_model
 from bertscore_onnx.compat.bert_score.tokenizer import BundleTokenizer
 from bertscore_onnx.compat.bert_score.version import __version__
 from bertscore_onnx.errors import BertScoreOnnxError, InputError, InputTypeError
+from bertscore_onnx.files import StrPath
 from bertscore_onnx.hub import local_path
 
 __all__ = ["get_hash", "get_idf_dict", "get_tokenizer", "lang2model", "model2layers"]
@@ -45,7 +45,7 @@ model2layers = _Layers(
 
 
 def look_up(
-    model_type: str | PathLike[str] | None, num_layers: int | None, lang: str | None
+    model_type: StrPath | None, num_layers: int | None, lang: str | None
 ) -> tuple[str | None, int | None, str | None]:
     """Return the model and the layer of these tables, and the language.
 
