@@ -3,7 +3,7 @@
 Shapes stand in docstrings and comments, such as (texts, tokens).
 """
 
-from collections.abc import Iterable, Sized
+from collections.abc import Iterable, Sequence, Sized
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ BoolArray = NDArray[np.bool_]
 Int64Array = NDArray[np.int64]
 Float32Array = NDArray[np.float32]
 Float64Array = NDArray[np.float64]
+
+Shape = Sequence[int | str]
+"""The shape of an output of a graph; a size that varies is a string."""
 
 
 def lengths_of(sequences: Iterable[Sized]) -> Int64Array:

@@ -231,7 +231,7 @@ FULLER = {
     "bertscore_onnx/scoring/pipeline.py": 8.2,
     "bertscore_onnx/scoring/progress.py": 11.1,
     "bertscore_onnx/scoring/text_stats.py": 9.4,
-    "bertscore_onnx/settings.py": 9.3,
+    "bertscore_onnx/settings.py": 9.2,
     "bertscore_onnx/tables/aligned.py": 9.6,
     "bertscore_onnx/tables/table.py": 9.2,
     "bertscore_onnx/tables/whole_table.py": 10.6,

@@ -15,6 +15,7 @@ from bertscore_onnx.cli.options import (
 )
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.terminal import echo
+from bertscore_onnx.files import write_whole
 
 if TYPE_CHECKING:
     from bertscore_onnx.settings import ScorerSettings
@@ -115,7 +116,6 @@ def baseline(
     check_contexts(settings, "random pairs have none")
     from bertscore_onnx.baselines import check_bundle, compute_baseline, short_texts, write_baseline
     from bertscore_onnx.bundle.resolver import resolve_bundle
-    from bertscore_onnx.files import write_whole
     from bertscore_onnx.hub import local_path
     from bertscore_onnx.scorer import BERTScorer
     from bertscore_onnx.tables.sources import open_source, read_lines

@@ -11,6 +11,7 @@ from pathlib import Path
 from bertscore_onnx.bundle.store import MANIFEST
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.files import open_device, put_in_place, write_errors
 
 _log = logging.getLogger(__name__)
 
@@ -21,8 +22,6 @@ def check_destination(
     """Check before any work that a file can be written, and is no input and in no bundle."""
     if file is None:
         return
-    from bertscore_onnx.files import write_errors
-
     if os.path.isfile(file):
         path = Path(file)
         if any(
@@ -48,8 +47,6 @@ def replacing(name: str) -> Iterator[FileIO]:
     `open_device` opens pipes and devices. After an error or an interruption this file is as it was,
     and the rows so far stay in the other.
     """
-    from bertscore_onnx.files import open_device, put_in_place, write_errors
-
     with write_errors(name):
         device = open_device(name)
     if device is not None:
@@ -82,8 +79,6 @@ def _new_part(name: str, path: Path) -> FileIO:
 
     Warn of the files of earlier runs that did not end.
     """
-    from bertscore_onnx.files import write_errors
-
     number = 0
     while True:
         number += 1

@@ -20,6 +20,7 @@ from bertscore_onnx.cli.pairs import TextPair, TextPairs, open_pairs
 from bertscore_onnx.cli.specs import columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, has_colour, print_coloured, print_table
 from bertscore_onnx.errors import InputError
+from bertscore_onnx.files import write_whole
 from bertscore_onnx.tables.aligned import terminal_width
 from bertscore_onnx.tables.roles import check_forms, roles_of_command
 from bertscore_onnx.tables.sources import lines_of
@@ -132,7 +133,6 @@ def show(
         ),
     )
     named = columns_of(columns, *_ROLES)
-    from bertscore_onnx.files import write_whole
     from bertscore_onnx.similarity.drawing import check_matplotlib, save_drawing
 
     if kind in (".svg", ".png"):

@@ -4,14 +4,14 @@ import ctypes
 import logging
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.arrays import Float32Array
+from bertscore_onnx.arrays import Float32Array, Shape
 from bertscore_onnx.encoding.providers import Provider, lost_by_fork
 from bertscore_onnx.errors import is_interrupt, needs_extra
 
@@ -120,8 +120,8 @@ class OpenVinoGraph:
         }
         self._compiled = core.compile_model(core.read_model(graph), "CPU", settings)
         self.inputs: list[str] = [node.any_name for node in self._compiled.inputs]
-        self.outputs: dict[str, Sequence[int | str]] = {}
-        """The shapes of the outputs by name; a size that varies is a string."""
+        self.outputs: dict[str, Shape] = {}
+        """The shapes of the outputs by name."""
         for node in self._compiled.outputs:
             sizes = node.partial_shape
             shape = [size.get_length() if size.is_static else str(size) for size in sizes]

@@ -20,7 +20,7 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.arrays import Float32Array, Int64Array
+from bertscore_onnx.arrays import Float32Array, Int64Array, Shape
 from bertscore_onnx.bundle.bundle import Bundle, mapped_links, unlinked
 from bertscore_onnx.concurrency.cpus import usable_cpus
 from bertscore_onnx.concurrency.native_code import native_code
@@ -236,8 +236,8 @@ class OrtGraph:
         self.session: Any = session
         self._provider = provider
         self.inputs: list[str] = [node.name for node in session.get_inputs()]
-        self.outputs: dict[str, Sequence[int | str]] = {}
-        """The shapes of the outputs by name; a size that varies is a string."""
+        self.outputs: dict[str, Shape] = {}
+        """The shapes of the outputs by name."""
         for node in session.get_outputs():
             self.outputs[node.name] = node.shape
 
@@ -316,7 +316,7 @@ class OnnxSession:
         bundle: Bundle,
         graph: Path,
         inputs: Sequence[str],
-        outputs: Mapping[str, Sequence[int | str]],
+        outputs: Mapping[str, Shape],
         *,
         device: object = None,
         num_threads: int | None = None,
@@ -481,7 +481,7 @@ class OnnxSession:
             return DeviceError(f"{problem}R{doctor}")
         return DeviceError(f"{problem}Use ", Argument("device", CPU.device), f", or r{doctor}")
 
-    def _check_graph(self, expected: Mapping[str, Sequence[int | str]]) -> None:
+    def _check_graph(self, expected: Mapping[str, Shape]) -> None:
         graph = self.get()
         if sorted(graph.inputs) != sorted(self._inputs):
             raise GraphError(
@@ -515,11 +515,11 @@ def _check_settings(num_threads: int | None, optimize_for: OptimizeFor) -> None:
 _BATCH = ("batch", "pairs")
 
 
-def _batch_axis(shape: Sequence[int | str]) -> int:
+def _batch_axis(shape: Shape) -> int:
     return next(axis for axis, size in enumerate(shape) if size in _BATCH)
 
 
-def _fits(given: Sequence[int | str], expected: Sequence[int | str]) -> bool:
+def _fits(given: Shape, expected: Shape) -> bool:
     """Return whether a shape is the expected one, whose axes may have names."""
     if len(given) != len(expected):
         return False

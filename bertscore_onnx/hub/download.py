@@ -22,7 +22,7 @@ from bertscore_onnx.errors import (
 )
 from bertscore_onnx.files import StrPath, path_text
 from bertscore_onnx.hub.repository import Repository
-from bertscore_onnx.hub.source import HUB, VARIANT, Source, add_names, find_pulled, parse_source
+from bertscore_onnx.hub.source import HUB, VARIANT, HubSource, add_names, find_pulled, parse_source
 
 _log = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ def local_path(name: StrPath) -> str:
 
 
 def _pull(
-    source: Source, *, token: str | None = None, force: bool = False, keep_both: bool = False
+    source: HubSource, *, token: str | None = None, force: bool = False, keep_both: bool = False
 ) -> Path:
     stored = find_pulled(source)
     if stored is not None and source.is_pinned:

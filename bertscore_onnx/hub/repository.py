@@ -17,19 +17,19 @@ from bertscore_onnx.errors import (
     InputError,
     shown_names,
 )
-from bertscore_onnx.hub.source import Source
+from bertscore_onnx.hub.source import HubSource
 
 
 class Repository:
     """The files of a repository at one commit; later pushes are not seen."""
 
-    def __init__(self, source: Source, token: str | None = None) -> None:
+    def __init__(self, source: HubSource, token: str | None = None) -> None:
         """Request the commit and the list of files.
 
         Without a token, huggingface_hub uses its own.
         """
         self.source = source
-        self.name = str(Source(source.repo, source.revision))
+        self.name = str(HubSource(source.repo, source.revision))
         client = load_client()
         self.api = client.HfApi(token=token, library_name="bertscore-onnx")
         with hub_errors(self.name):

@@ -33,7 +33,7 @@ _FORM = "ORG/REPO, ORG/REPO@REVISION or ORG/REPO@REVISION/VARIANT on the Hugging
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class HubSource:
     """A bundle in a repository of the hub."""
 
     repo: str
@@ -55,7 +55,7 @@ class Source:
         return name
 
 
-def parse_source(text: str) -> Source:
+def parse_source(text: str) -> HubSource:
     """Parse `[hf://]ORG/REPO[@REVISION][/VARIANT]`.
 
     Raise an InputError for other texts.
@@ -74,10 +74,10 @@ def parse_source(text: str) -> Source:
         if "://" in text:
             advice = " Copy a bundle from other storage, and give its path to --model."
         raise InputError(f"{text!r} is not the name of a bundle; expected {_FORM}.{advice}")
-    return Source(name["repo"], name["revision"], name["variant"] or name["folder"])
+    return HubSource(name["repo"], name["revision"], name["variant"] or name["folder"])
 
 
-def find_pulled(source: Source) -> Path | None:
+def find_pulled(source: HubSource) -> Path | None:
     """Return the bundle that was pulled by a name most recently, if any."""
     folders = [folder for folder in stored_bundles() if str(source) in read_names(folder)]
     return max(folders, key=lambda folder: (folder / NAMES).stat().st_mtime_ns, default=None)
@@ -91,7 +91,7 @@ def read_names(folder: Path) -> list[str]:
         return []
 
 
-def add_names(folder: Path, source: Source, variant: str, commit: str) -> None:
+def add_names(folder: Path, source: HubSource, variant: str, commit: str) -> None:
     """Add the names of a pulled bundle to its file.
 
     They are the one that it was pulled by, and those with variant and commit.
@@ -99,7 +99,7 @@ def add_names(folder: Path, source: Source, variant: str, commit: str) -> None:
     names = []
     for revision in (source.revision, commit):
         for named in (source.variant, variant):
-            names.append(str(Source(source.repo, revision, named)))
+            names.append(str(HubSource(source.repo, revision, named)))
     names += read_names(folder)
     content = msgspec.json.encode(list(dict.fromkeys(names)))
     replace_whole(folder / NAMES, msgspec.json.format(content, indent=2) + b"\n")

@@ -14,7 +14,7 @@ from bertscore_onnx.bundle.store import MANIFEST
 from bertscore_onnx.errors import Argument, BundleError, HubError, InputError
 from bertscore_onnx.files import StrPath
 from bertscore_onnx.hub.repository import Repository, hub_errors, load_client
-from bertscore_onnx.hub.source import Source, parse_source
+from bertscore_onnx.hub.source import HubSource, parse_source
 
 _log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ def push(bundle: StrPath, repo: str, *, private: bool = False, token: str | None
         MissingExtraError: huggingface_hub is not installed.
     """
     source = parse_source(repo)
-    if source != Source(source.repo):
+    if source != HubSource(source.repo):
         raise InputError(
             f"{repo!r} is no repository; expected ORG/REPO. Bundles are pushed to its default "
             "branch."
@@ -70,7 +70,7 @@ def push(bundle: StrPath, repo: str, *, private: bool = False, token: str | None
             operations=_operations(repository, opened, card),
             commit_message=f"Push {variant}",
         )
-    return str(Source(source.repo, commit.oid, variant))
+    return str(HubSource(source.repo, commit.oid, variant))
 
 
 def _operations(repository: Repository, bundle: Bundle, card: str | None) -> list[Any]:

@@ -15,6 +15,7 @@ from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.encoding.encoder import TokenEmbeddings
 from bertscore_onnx.matching.variants import SEPARATOR_FIELD, Excluded, Matching
+from bertscore_onnx.matching.weights import word_ids
 from bertscore_onnx.text.tokenizer import TextTokenizer
 from bertscore_onnx.text.vocabulary import Vocabulary
 
@@ -69,9 +70,7 @@ class TokenMask:
                 text = vocabulary.bytes_of(token).decode(errors="replace")
                 if token not in vocabulary.special and any(is_kind(text) for is_kind in kinds):
                     self._is_kept[token] = False
-        self.is_word: BoolArray = np.ones(size, dtype=np.bool_)
-        """Whether an id is not special, (vocab_size,)."""
-        self.is_word[manifest.special_ids] = False
+        self.is_word: BoolArray = word_ids(manifest)
         self._keeps_continuations = "subwords" not in matching.exclude
         depends_on_words = matching.words or not self._keeps_continuations
         self._continuations = vocabulary.continuations(size) if depends_on_words else None

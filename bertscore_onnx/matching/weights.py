@@ -67,7 +67,7 @@ def uniform(manifest: Manifest) -> TokenWeights:
     """
     table = np.ones(manifest.vocab_size, dtype=np.float32)
     table[manifest.zero_weight_ids] = 0
-    return TokenWeights(table, _words(manifest), _UNIFORM)
+    return TokenWeights(table, word_ids(manifest), _UNIFORM)
 
 
 def idf_given(
@@ -125,7 +125,7 @@ def idf_of_counts(
             "references."
         )
     table = idf_weights(frequency, counts.num_documents)
-    return TokenWeights(table, _words(manifest), name or _digest(table))
+    return TokenWeights(table, word_ids(manifest), name or _digest(table))
 
 
 def idf_of_mapping(weights: Mapping[int, float], manifest: Manifest) -> TokenWeights:
@@ -148,7 +148,7 @@ def idf_of_mapping(weights: Mapping[int, float], manifest: Manifest) -> TokenWei
                 f"{len(table) - 1} for {manifest.model_id}."
             )
         table[key] = _checked(weight, f"token id {key}")
-    return TokenWeights(table, _words(manifest), _digest(table))
+    return TokenWeights(table, word_ids(manifest), _digest(table))
 
 
 def _checked(weight: float, what: str) -> float:
@@ -163,7 +163,8 @@ def _checked(weight: float, what: str) -> float:
     )
 
 
-def _words(manifest: Manifest) -> BoolArray:
+def word_ids(manifest: Manifest) -> BoolArray:
+    """Return whether an id is not special, (vocab_size,)."""
     is_word = np.ones(manifest.vocab_size, dtype=np.bool_)
     is_word[manifest.special_ids] = False
     return is_word

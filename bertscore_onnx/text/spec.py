@@ -25,8 +25,8 @@ SENTENCEPIECE_FILE = "spiece.model"
 
 Id = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
 
-Frame = Annotated[list[Id], msgspec.Meta(max_length=1_000)]
-"""The ids on one side of every text."""
+SpecialIds = Annotated[list[Id], msgspec.Meta(max_length=1_000)]
+"""The ids of the special tokens on one side of every text."""
 
 Normalizers = Annotated[list[Normalizer], msgspec.Meta(max_length=8)]
 """More than twice as many as any tokenizer has."""
@@ -84,10 +84,10 @@ class TokenizerSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
     unknown_id: Id
 
-    prefix_ids: Frame
+    prefix_ids: SpecialIds
     """The ids in front of every text."""
 
-    suffix_ids: Frame
+    suffix_ids: SpecialIds
     """The ids at the end of every text."""
 
     suffix_once: bool

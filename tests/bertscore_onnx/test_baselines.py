@@ -18,7 +18,7 @@ from bertscore_onnx.baselines import (
 from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
 from bertscore_onnx.bundle.catalogue import read_baseline_file
 from bertscore_onnx.errors import BaselineError, BundleError, InputError
-from bertscore_onnx.hub.source import Source, add_names
+from bertscore_onnx.hub.source import HubSource, add_names
 from tests.support.scores import WORDS
 
 TEXTS = [f"text {number}" for number in range(21)]
@@ -269,7 +269,7 @@ def test_a_bundle_that_was_pulled_or_is_a_cache_stays_as_it_is(bundle, tmp_path,
     (bundle / "bertscore.json").symlink_to(tmp_path / "blob")
     with pytest.raises(BundleError, match="is a link, as in a cache"):
         check_bundle(bundle, "en")
-    add_names(bundle, Source("org/repo"), "", "0" * 40)
+    add_names(bundle, HubSource("org/repo"), "", "0" * 40)
     with pytest.raises(BundleError, match="was pulled from hf://org/repo"):
         write_baseline(bundle, measured_layer, "en")
 
