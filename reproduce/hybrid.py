@@ -33,7 +33,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sacrebleu import BLEU
 
-from bertscore_onnx_evaluation import correlate_pairs, read_eval_set
+from bertscore_onnx_evaluation import correlate_pairs
+from reproduce.eval_set import read_eval_set
 from reproduce.tables import Floats, number, print_table
 from reproduce.williams import williams
 
@@ -127,13 +128,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     judged = read_eval_set(
         options.folder, pair, gold=gold, reference=reference, metrics=names, with_texts=True
     ).judged()
-    human = np.asarray(judged.human_segment)
+    human = judged.human_segment
     is_used = np.asarray(~np.isnan(human).all(axis=0))
     hybrids = draw_hybrids(human[:, is_used], options.hybrids, SEED)
     human_scores = mean_scores(human[:, is_used], hybrids)
     metrics = {
-        scores.base_name: mean_scores(np.asarray(scores.segment)[:, is_used], hybrids)
-        for scores in judged.metrics.values()
+        name: mean_scores(scores.segment[:, is_used], hybrids)
+        for name, scores in judged.metrics.items()
     }
     outputs = np.array(judged.candidates)[:, is_used].tolist()
     references = [one for (one,), used in zip(judged.references[0], is_used, strict=True) if used]

@@ -21,11 +21,11 @@ from bertscore_onnx_evaluation.cli.meta_table import systems_of_table
 from bertscore_onnx_evaluation.layers import pairs_into_one_language, tune_layers
 from bertscore_onnx_evaluation.metric_scores import BERTSCORE, MetricScores
 from bertscore_onnx_evaluation.metrics.correlation import Measure, average, mean_by_system
-from bertscore_onnx_evaluation.metrics.eval_set import golds, read_eval_set
 from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
 from bertscore_onnx_evaluation.metrics.meta import meta_evaluate
 from harness.processes import peak_memory
 from reproduce.encoder_page import MEAN, MEASURES, Best, Value, kendall
+from reproduce.eval_set import golds, read_eval_set
 
 SPEED_PAIRS, SPEED_ROUNDS = 300, 3
 
@@ -86,10 +86,12 @@ def _read(path: str, part: Part | None) -> list[JudgedSystems]:
     if part:
         language_pair, gold, reference = part
         judged = [
-            read_eval_set(path, language_pair, gold=gold, reference=reference, with_texts=True)
+            read_eval_set(
+                path, language_pair, gold=gold, reference=reference, with_texts=True
+            ).judged()
         ]
     elif Path(path).is_dir():
-        judged = [read_eval_set(path, name, with_texts=True) for name in golds(path)]
+        judged = [read_eval_set(path, name, with_texts=True).judged() for name in golds(path)]
     else:
         # so that the texts are read
         options = MetaOptions(source=path, settings={"model_type": "any"})
@@ -222,11 +224,10 @@ def _correlated(judged: Sequence[JudgedSystems]) -> dict[str, dict[str, Value]]:
         [metric] = result.metrics
         measures: dict[str, Measure] = {}
         for level in (metric.system, metric.segment):  # r is that of outputs
-            measures |= level.measures if level else {}
+            measures |= level.measures
         [scores] = one.metrics.values()
-        if not np.isnan(one.human_segment).all() and scores.segment is not None:
-            measures["kendall"] = kendall(one.human_segment.ravel(), scores.segment.ravel())
-            taus.append(measures["kendall"])
+        measures["kendall"] = kendall(one.human_segment.ravel(), scores.segment.ravel())
+        taus.append(measures["kendall"])
         values[result.language_pair] = {
             name: _value(measures[name]) for name in MEASURES if name in measures
         }

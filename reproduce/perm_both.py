@@ -37,7 +37,8 @@ from pathlib import Path
 
 import numpy as np
 
-from bertscore_onnx_evaluation import clusters, correlate, read_eval_set
+from bertscore_onnx_evaluation import clusters, correlate
+from reproduce.eval_set import read_eval_set
 from reproduce.tables import Floats, number, print_table
 
 ROUNDING = 1e-9
@@ -92,20 +93,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     pair, gold, reference = options.language_pair, options.gold, options.reference
     metrics = [f"{name}-{reference}" for name in options.metrics]
-    judged = read_eval_set(
-        options.folder, pair, gold=gold, reference=reference, metrics=metrics
-    ).judged()
+    task = read_eval_set(options.folder, pair, gold=gold, reference=reference, metrics=metrics)
+    is_judged = ~np.isnan(task.human_system)
     status = 0
     for level in ("segments", "systems"):
-        human = np.asarray(
-            judged.human_segment if level == "segments" else judged.human_system[:, None]
-        )
-        scores = {
-            one.base_name: np.reshape(
-                np.asarray(one.segment if level == "segments" else one.system), human.shape
-            )
-            for one in judged.metrics.values()
-        }
+        human = task.human_segment if level == "segments" else task.human_system[:, None]
+        human = human[is_judged]
+        scores = {}
+        for name, of_metric in task.metrics.items():
+            of_level = of_metric.segment if level == "segments" else of_metric.system
+            scores[name] = np.asarray(of_level)[is_judged].reshape(human.shape)
         names = sorted(scores, key=lambda name: -(correlate(human, scores[name]).value or 0.0))
         r = np.array([correlate(human, scores[name]).value for name in names])
         p = perm_both(human, [scores[name] for name in names])

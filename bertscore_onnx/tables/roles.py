@@ -132,7 +132,6 @@ ROLES_OF_FORMS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         ),
     },
     "meta": {
-        "an EvalSet": (),
         "rows of texts": ("candidate", "reference"),
         "a row for each output": (
             "segment",

@@ -27,7 +27,6 @@ __all__ = [
     "paired_permutation",
     "pairs_into_one_language",
     "preceding_sentences",
-    "read_eval_set",
     "score_systems",
     "soft_pairwise_accuracy",
     "tie_calibrated_accuracy",
@@ -52,7 +51,6 @@ _MODULES = {
     "paired_permutation": "systems.paired_tests",
     "pairs_into_one_language": "layers",
     "preceding_sentences": "metric_scores",
-    "read_eval_set": "metrics.eval_set",
     "score_systems": "metric_scores",
     "soft_pairwise_accuracy": "metrics.correlation",
     "tie_calibrated_accuracy": "metrics.correlation",
@@ -74,7 +72,6 @@ if TYPE_CHECKING:
         soft_pairwise_accuracy,
         tie_calibrated_accuracy,
     )
-    from bertscore_onnx_evaluation.metrics.eval_set import read_eval_set
     from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
     from bertscore_onnx_evaluation.metrics.meta import meta_evaluate
     from bertscore_onnx_evaluation.metrics.meta_evaluation import MetaEvaluation

@@ -57,17 +57,15 @@ References = Sequence[str | Sequence[str]]
 class MetricScores:
     """A metric's scores of systems and of their segments."""
 
-    system: Floats | None
-    """Scores of whole systems, (systems,), NaN where there is none; None without any."""
-    segment: Floats | None
+    system: Floats
+    """Scores of whole systems, (systems,), NaN where there is none."""
+    segment: Floats
     """(systems, segments), likewise."""
     signature: str = ""
     """How they were made, if known.
 
     An example is `nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0`.
     """
-    base_name: str = ""
-    """The metric's name in all language pairs, such as BLEU, if it is BLEU-refB in one."""
     lower_is_better: bool = False
     """True for an error rate such as TER."""
     corpus: CorpusScores | None = None
@@ -93,13 +91,11 @@ class MetricScores:
         """
         if not self.lower_is_better:
             return self
-        system = None if self.system is None else -self.system
-        segment = None if self.segment is None else -self.segment
         signature = f"{self.signature}|negative:yes".lstrip("|")
         return replace(
             self,
-            system=system,
-            segment=segment,
+            system=-self.system,
+            segment=-self.segment,
             signature=signature,
             lower_is_better=False,
             corpus=None,

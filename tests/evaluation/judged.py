@@ -5,8 +5,7 @@ from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
 
 
 def judged(human, metrics, *, systems=None, texts=None, language_pair="cs-en", **fields):
-    """Return systems with human scores of segments; human scores of systems are their means, NaN
-    without judgements.
+    """Return systems with human scores of segments.
 
     Args:
         human: (systems, segments), NaN where nobody judged.
@@ -17,12 +16,10 @@ def judged(human, metrics, *, systems=None, texts=None, language_pair="cs-en", *
         fields: other fields of JudgedSystems.
     """
     human = np.asarray(human, dtype=np.float64)
-    num_judged = (~np.isnan(human)).sum(axis=1)
     scores = {name: np.asarray(scores, dtype=np.float64) for name, scores in metrics.items()}
     return JudgedSystems(
         language_pair,
         tuple(systems or "ABCDEFGH"[: len(human)]),
-        np.where(num_judged == 0, np.nan, np.nansum(human, axis=1) / np.maximum(num_judged, 1)),
         human,
         {name: MetricScores(matrix.mean(axis=1), matrix) for name, matrix in scores.items()},
         segments=tuple(str(number) for number in range(1, human.shape[1] + 1)),

@@ -28,7 +28,7 @@ def metric_result(
     """Test systems by the means of their segment scores, (systems, segments)."""
     matrix = np.asarray(scores, dtype=np.float64)
     lower = name == "ter"
-    metric = MetricScores(None, matrix, signature or name, lower_is_better=lower)
+    metric = MetricScores(matrix.mean(axis=1), matrix, signature or name, lower_is_better=lower)
     means = SegmentMeans(matrix, lower_is_better=lower)
     tested = paired_permutation(means, all_pairs=all_pairs, num_swaps=NUM_SWAPS)
     return compare_systems.metric_result(

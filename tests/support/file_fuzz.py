@@ -25,8 +25,6 @@ from bertscore_onnx.hub.source import read_names
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.tables.sources import lines_of
 from bertscore_onnx.tables.whole_table import read_table
-from bertscore_onnx_evaluation.metrics.eval_set import read_eval_set
-from tests.support.eval_sets import write_eval_set
 
 MAX_MEMORY = 1_000_000_000
 SECONDS_PER_CASE = 60
@@ -103,14 +101,10 @@ def samples(folder: Path) -> dict[str, tuple[Path, Callable[[Path], object]]]:
     parquet.write_table(
         pyarrow.table({**columns(), "reference": [["a", "b"]] * 9}), folder / "table.parquet"
     )
-    write_eval_set(folder)
 
     def texts(path: Path) -> object:
         with open_pairs(choose_inputs([str(path)], [])) as pairs:
             return list(pairs)
-
-    def eval_set(_: Path) -> object:
-        return read_eval_set(folder, "he-en", reference="refB", with_texts=True)
 
     readers = {
         **{
@@ -123,9 +117,6 @@ def samples(folder: Path) -> dict[str, tuple[Path, Callable[[Path], object]]]:
         "baseline": ("baseline.csv", lambda path: read_baseline_file(path, 1)),
         "manifest": ("bertscore.json", lambda path: read_manifest(path.parent)),
         "names": ("source.json", lambda path: read_names(path.parent)),
-        "human scores": ("human-scores/he-en.mqm.seg.score", eval_set),
-        "metric scores": ("metric-scores/he-en/BLEU-refB.sys.score", eval_set),
-        "outputs": ("system-outputs/he-en/A.txt", eval_set),
     }
     return {name: (folder / file, read) for name, (file, read) in readers.items()}
 

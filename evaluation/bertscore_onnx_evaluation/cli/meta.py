@@ -13,10 +13,10 @@ def meta(options: MetaOptions) -> None:
     systems.
 
     A table has a row for each output of a system, with the columns lang_pair, system, segment and
-    human; and with scores, --score, or texts, in the columns candidate and reference. An EvalSet is
-    a folder in the layout of mt-metrics-eval. A rank ends where a metric in it is significantly
-    better than the next. --format json has every measure and test. Needs the extra `evaluation`.
-    docs/which_metric.md explains the output, docs/command_line.md the options.
+    human; and with scores, --score, or texts, in the columns candidate and reference. A rank ends
+    where a metric in it is significantly better than the next. --format json has every measure and
+    test. Needs the extra `evaluation`. docs/which_metric.md explains the output,
+    docs/command_line.md the options.
 
     Examples:
         # Judge BERTScore, and scores in the column comet, against human scores
@@ -25,8 +25,6 @@ def meta(options: MetaOptions) -> None:
         bertscore-onnx meta a.csv -m BUNDLE --columns human=da segment=line
         # Judge BLEU and chrF beside them
         bertscore-onnx meta judgements.tsv -m BUNDLE --score comet --metric bleu chrf
-        # Judge the metric scores of an EvalSet
-        bertscore-onnx meta EVALSET --language-pair he-en --gold mqm --reference refB
     """
     from bertscore_onnx_evaluation.cli.meta_work import judge
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 
 _ROLES = roles_of_command("meta")
 
-_eval_set_option = partial(typer.Option, rich_help_panel="EvalSet")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetaOptions:
@@ -34,30 +31,13 @@ class MetaOptions:
 
     source: Annotated[
         str,
-        typer.Argument(metavar="EVALSET|TABLE", help="A folder of mt-metrics-eval, or a table."),
+        typer.Argument(metavar="TABLE", help="Human judgements, a row for each output."),
     ]
     settings: "ScorerSettings"
     language_pair: Annotated[
         list[str] | None,
         typer.Option(
             "--language-pair", metavar="LP...", help="Pairs, such as he-en.  [default: all]"
-        ),
-    ] = None
-    gold: Annotated[
-        str | None, _eval_set_option("--gold", metavar="NAME", help="The judgements, such as mqm.")
-    ] = None
-    reference: Annotated[
-        str | None,
-        _eval_set_option(
-            "--reference", metavar="NAME", help="The reference of metrics, such as refB."
-        ),
-    ] = None
-    metric_scores: Annotated[
-        list[str] | None,
-        _eval_set_option(
-            "--metric-scores",
-            metavar="METRIC-REF...",
-            help="Scores, such as BLEU-refB.  [default: all]",
         ),
     ] = None
     score: Annotated[

@@ -205,7 +205,6 @@ def _language_pair(
     return JudgedSystems(
         name,
         tuple(systems),
-        mean_by_system(human),
         human,
         metrics,
         segments=tuple(segments),

@@ -77,30 +77,26 @@ class MetricAgreement:
     """One metric in one language pair."""
 
     name: str
-    base_name: str
-    """Its name in all language pairs."""
     signature: str
     """How its scores were made; empty if that is not known."""
     measures: Mapping[Key, Measure]
-    """By level and name, at the levels that the metric and annotators have scores of."""
+    """By level and name."""
     numbers: Mapping[Level, int]
     """Judged systems, and judged outputs."""
     ranks: Mapping[Key, int] = field(default_factory=dict)
     """From 1, by each measure that ranks the metrics."""
 
     @property
-    def system(self) -> Agreement | None:
-        """The agreement on systems; None if the metric has no scores of systems."""
+    def system(self) -> Agreement:
+        """The agreement on systems."""
         return self._at("system")
 
     @property
-    def segment(self) -> Agreement | None:
-        """The agreement on outputs; None if the metric or annotators scored no segment."""
+    def segment(self) -> Agreement:
+        """The agreement on outputs."""
         return self._at("segment")
 
-    def _at(self, level: Level) -> Agreement | None:
-        if level not in self.numbers:
-            return None
+    def _at(self, level: Level) -> Agreement:
         measures = {key[1]: measure for key, measure in self.measures.items() if key[0] == level}
         ranks = {key[1]: rank for key, rank in self.ranks.items() if key[0] == level}
         return Agreement(self.numbers[level], measures, ranks)
@@ -116,8 +112,8 @@ class MetricAgreement:
         """Return it as JSON has it."""
         return {
             "signature": self.signature,
-            "system": self.system and self.system.to_dict(),
-            "segment": self.segment and self.segment.to_dict(),
+            "system": self.system.to_dict(),
+            "segment": self.segment.to_dict(),
         }
 
     def cells(self) -> dict[str, Any]:
@@ -140,19 +136,14 @@ class LanguagePairResult:
     """All metrics in one language pair."""
 
     language_pair: str
-    gold: str
-    reference: str
-    """As `JudgedSystems` has both."""
     systems: tuple[str, ...]
     """Those with human scores."""
     human_scores: tuple[float | None, ...]
-    """Of each of `systems` as a whole; None where nobody judged it so."""
+    """Of each of `systems`: the mean of its judged segments."""
     metric_scores: Mapping[str, tuple[float | None, ...]]
-    """The scores of the metrics that score whole systems, by the metric's name; higher is
-    better.
-    """
+    """The scores of whole systems, by the metric's name; higher is better."""
     segments: int
-    """The number of segments with a judged output; 0 if only whole systems have."""
+    """The number of segments with a judged output."""
     metrics: tuple[MetricAgreement, ...]
     """The best first."""
     sentinels: tuple[MetricAgreement, ...]
@@ -161,11 +152,9 @@ class LanguagePairResult:
     """
     ranked_by: tuple[Key, ...]
     """The measures that rank the metrics, by level and name: acc*_eq and SPA, after r where few
-    segments have two outputs; or r of whole systems."""
+    segments have two outputs."""
     tests: Mapping[str, MeasureTests]
-    """How metrics compare by each of these, by its name: `acc_eq`, `spa`, `pearson` or
-    `system_pearson`.
-    """
+    """How metrics compare by each of these, by its name: `acc_eq`, `spa` or `pearson`."""
     golds: tuple[str, ...]
     """Metrics that are the human scores themselves, or linear in them, and have no rank."""
     reversed: tuple[str, ...]

@@ -9,7 +9,11 @@ from numpy.typing import NDArray
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx_evaluation.metric_scores import MetricScores
-from bertscore_onnx_evaluation.metrics.correlation import Floats, shared_segments
+from bertscore_onnx_evaluation.metrics.correlation import (
+    Floats,
+    mean_by_system,
+    shared_segments,
+)
 from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS, effective_units
 
 SENTINELS = (
@@ -35,18 +39,12 @@ class JudgedSystems:
     language_pair: str
     systems: tuple[str, ...]
     """Their names; some may be judged by nobody."""
-    human_system: Floats
-    """Human scores of whole systems, (systems,), NaN where nobody judged."""
     human_segment: Floats
-    """(systems, segments), NaN where nobody judged."""
+    """Human scores, (systems, segments), NaN where nobody judged."""
     metrics: Mapping[str, MetricScores]
     """Metrics whose lower scores are better are negated before they are judged."""
-    gold: str = ""
-    """Which human scores these are, such as mqm; empty if there is but one kind."""
-    reference: str = ""
-    """The reference in use, such as refB, with which names of metrics end; empty if they do not."""
-    segments: tuple[str, ...] = ()
-    """Names of the segments; none if there are only whole systems."""
+    segments: tuple[str, ...]
+    """Names of the segments."""
     documents: tuple[str, ...] = ()
     """The document of each segment, whose segments are dependent; none if that is not known."""
     candidates: tuple[tuple[str | None, ...], ...] | None = None
@@ -61,6 +59,11 @@ class JudgedSystems:
 
     A judged output of theirs lacks a score by a metric, or the reference.
     """
+
+    @property
+    def human_system(self) -> Floats:
+        """Human scores of whole systems, (systems,): means of segments, NaN where nobody judged."""
+        return mean_by_system(self.human_segment)
 
     @property
     def is_judged(self) -> NDArray[np.bool_]:
@@ -89,20 +92,16 @@ class JudgedSystems:
                 score.
         """
         self._check_shapes()
-        is_judged = ~np.isnan(self.human_system) | self.is_judged.any(axis=1)
+        is_judged = self.is_judged.any(axis=1)
         if not is_judged.any():
             none = f"none of the {len(self.systems)} systems has a human score"
             raise InputError(f"{self.language_pair}: {none}. Leave it out.")
 
         # Sorted by name, so that the order given changes no bit.
         rows = sorted(np.flatnonzero(is_judged).tolist(), key=self.systems.__getitem__)
-
-        def kept(scores: Floats | None) -> Floats | None:
-            return None if scores is None else scores[rows]
-
         metrics = {}
         for name, metric in self.metrics.items():
-            of_rows = replace(metric, system=kept(metric.system), segment=kept(metric.segment))
+            of_rows = replace(metric, system=metric.system[rows], segment=metric.segment[rows])
             metrics[name] = of_rows.negated
         candidates = self.candidates
         if candidates:
@@ -114,7 +113,6 @@ class JudgedSystems:
         judged = replace(
             self,
             systems=systems,
-            human_system=self.human_system[rows],
             human_segment=self.human_segment[rows],
             metrics=metrics,
             candidates=candidates,
@@ -150,32 +148,30 @@ class JudgedSystems:
     @property
     def num_units(self) -> int:
         """How many units have a human score."""
-        return int(self.unit_numbers.max(initial=-1)) + 1
+        return int(self.unit_numbers.max()) + 1
 
     @property
     def effective_units(self) -> float:
         """How many units of one size would tell as much as the judged ones."""
-        numbers = self.unit_numbers
-        if not len(numbers):
-            return 1.0
-        return effective_units(np.bincount(numbers).astype(np.float64))
+        return effective_units(np.bincount(self.unit_numbers).astype(np.float64))
 
     def _check_shapes(self) -> None:
         num_systems = len(self.systems)
         num_segments = len(self.segments)
-        people = MetricScores(self.human_system, self.human_segment)
-        for side, metric in {"people": people, **self.metrics}.items():
-            levels = (
-                (metric.system, (num_systems,)),
-                (metric.segment, (num_systems, num_segments)),
-            )
-            for scores, shape in levels:
-                if scores is not None and scores.shape != shape:
-                    raise InputError(
-                        f"{self.language_pair}: the scores by {side} have the shape "
-                        f"{scores.shape}; expected {shape}, for {num_systems} systems and "
-                        f"{num_segments} segments."
-                    )
+        of_outputs = (num_systems, num_segments)
+        expected: list[tuple[str, Floats, tuple[int, ...]]] = [
+            ("people", self.human_segment, of_outputs)
+        ]
+        for name, metric in self.metrics.items():
+            expected.append((name, metric.system, (num_systems,)))
+            expected.append((name, metric.segment, of_outputs))
+        for side, scores, shape in expected:
+            if np.shape(scores) != shape:
+                raise InputError(
+                    f"{self.language_pair}: the scores by {side} have the shape "
+                    f"{np.shape(scores)}; expected {shape}, for {num_systems} systems and "
+                    f"{num_segments} segments."
+                )
 
     def _check_complete(self) -> None:
         """Raise InputError if a metric lacks a score that has a human score."""
@@ -189,13 +185,11 @@ class JudgedSystems:
 
     def _missing(self, metric: MetricScores) -> str:
         """Return the first output, or else system, that lacks a score; empty if none does."""
-        if metric.segment is not None:
-            lacking = np.argwhere(self.is_judged & ~np.isfinite(metric.segment))
-            if len(lacking):
-                system, segment = lacking[0]
-                return f"segment {self.segments[segment]} of system {self.systems[system]}"
-        if metric.system is not None:
-            lacks_score = ~np.isnan(self.human_system) & ~np.isfinite(metric.system)
-            if lacks_score.any():
-                return f"system {self.systems[lacks_score.argmax()]}"
+        lacking = np.argwhere(self.is_judged & ~np.isfinite(metric.segment))
+        if len(lacking):
+            system, segment = lacking[0]
+            return f"segment {self.segments[segment]} of system {self.systems[system]}"
+        lacks_score = ~np.isfinite(metric.system)
+        if lacks_score.any():
+            return f"system {self.systems[lacks_score.argmax()]}"
         return ""

@@ -3,7 +3,6 @@
 The systems are of one or more language pairs.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -81,35 +80,27 @@ def _measures(
     judged: JudgedSystems, metric: MetricScores, permutations: int, seed: int
 ) -> tuple[dict[Key, Measure], dict[Level, int]]:
     """Return the measures of a metric, and the numbers of systems and outputs with both scores."""
-    measures: dict[Key, Measure] = {}
-    numbers: dict[Level, int] = {}
-    if metric.system is not None:
-        measures[OF_SYSTEMS] = _soft_accuracy(judged, metric, permutations, seed)
-        measures[R_OF_SYSTEMS] = correlate_pairs(judged.human_system, metric.system)
-        numbers["system"] = measures[R_OF_SYSTEMS].n
     is_judged = judged.is_judged.any(axis=0)
-    if is_judged.any() and metric.segment is not None:
-        human = judged.human_segment[:, is_judged]  # (systems, judged segments)
-        scores = metric.segment[:, is_judged]
-        measures[OF_OUTPUTS] = tie_calibrated_accuracy(human, scores)
-        measures[R_OF_OUTPUTS] = correlate(human, scores)
-        measures[R_BY_ITEM] = correlate(human, scores, by="segment")
-        numbers["segment"] = measures[R_OF_OUTPUTS].n
+    human = judged.human_segment[:, is_judged]  # (systems, judged segments)
+    scores = metric.segment[:, is_judged]
+    measures: dict[Key, Measure] = {
+        OF_SYSTEMS: soft_pairwise_accuracy(
+            judged.human_segment,
+            metric.segment,
+            permutations=permutations,
+            seed=seed,
+            min_segments=MIN_UNITS,
+        ),
+        R_OF_SYSTEMS: correlate_pairs(judged.human_system, metric.system),
+        OF_OUTPUTS: tie_calibrated_accuracy(human, scores),
+        R_OF_OUTPUTS: correlate(human, scores),
+        R_BY_ITEM: correlate(human, scores, by="segment"),
+    }
+    numbers: dict[Level, int] = {
+        "system": measures[R_OF_SYSTEMS].n,
+        "segment": measures[R_OF_OUTPUTS].n,
+    }
     return measures, numbers
-
-
-def _soft_accuracy(
-    judged: JudgedSystems, metric: MetricScores, permutations: int, seed: int
-) -> Measure:
-    if metric.segment is None:
-        return no_value("the metric has no scores of segments", 0)
-    return soft_pairwise_accuracy(
-        judged.human_segment,
-        metric.segment,
-        permutations=permutations,
-        seed=seed,
-        min_segments=MIN_UNITS,
-    )
 
 
 def _too_few(judged: JudgedSystems) -> dict[Key, Measure]:
@@ -130,27 +121,23 @@ def _too_few(judged: JudgedSystems) -> dict[Key, Measure]:
 
 
 def _sums(judged: JudgedSystems, metric: MetricScores) -> Sums:
-    """Return the measures of a metric as sums; empty without scores of segments."""
+    """Return the measures of a metric as sums."""
     is_judged = judged.is_judged.any(axis=0)
-    if not is_judged.any() or metric.segment is None:
-        return {}
     scaled: list[Floats] = []
     scales: list[float] = []
-    for outputs in (judged.human_segment, metric.segment):
-        largest = np.nanmax(np.abs(outputs[:, is_judged]))
+    for side in (judged.human_segment, metric.segment):
+        outputs = np.compress(is_judged, side, axis=1)
         # a power of two: scores that differ stay so
-        scale = float(np.ldexp(1.0, np.frexp(largest)[1]))
-        scaled.append(outputs[:, is_judged] / scale)
+        scale = float(np.ldexp(1.0, np.frexp(np.nanmax(np.abs(outputs)))[1]))
+        scaled.append(outputs / scale)
         scales.append(scale)
     human, scores = scaled  # (systems, judged segments)
-    has_any = ~np.isnan(human).all(axis=1)
     found: dict[Key, UnitSums] = {}
-    for name, sums in segment_sums(human[has_any], scores[has_any], judged.unit_numbers).items():
+    for name, sums in segment_sums(human, scores, judged.unit_numbers).items():
         found[OF_SYSTEMS if name == "spa" else ("segment", name)] = sums
-    rows = ~np.isnan(judged.human_system)
-    if metric.system is not None and rows.sum() > 1:
-        systems = judged.human_system[rows] / scales[0], metric.system[rows] / scales[1]
-        found[R_OF_SYSTEMS] = system_sums(systems, (human[rows], scores[rows]), judged.unit_numbers)
+    if len(judged.systems) > 1:
+        systems = judged.human_system / scales[0], metric.system / scales[1]
+        found[R_OF_SYSTEMS] = system_sums(systems, (human, scores), judged.unit_numbers)
     return found
 
 
@@ -209,9 +196,9 @@ def meta_evaluate(
         raise InputError(f"The language pairs are {names}. Give at least one, and each once.")
     judged = [systems.judged() for systems in language_pairs]
     found = [_language_pair(systems, permutations, seed, sentinels) for systems in judged]
-    results = tuple(result for result, _ in found)
+    results, sums = zip(*found, strict=True)
     pairs_of = {key: _pairs_with(results, key) for key in AVERAGED}
-    means, mean_tests = _means(results, [sums for _, sums in found], pairs_of, permutations, seed)
+    means, mean_tests = _means(results, sums, pairs_of, permutations, seed)
     mean_pairs = {}
     for key, pairs in pairs_of.items():
         mean_pairs[label(key)] = tuple(names[pair] for pair in pairs)
@@ -239,9 +226,9 @@ def _language_pair(
     )
     tests = {}
     for key in ranked_by:
-        names = {name: [name] for name in sums if agreements[name].measure(key)}
+        names = [name for name in sums if agreements[name].measure(key)]
         if key == OF_SYSTEMS and len(judged.compared_systems) < MIN_SYSTEMS:
-            names = {}
+            names = []
         tests[label(key)] = _compared([sums], key, names, permutations, seed)
     finished = {}
     for name, agreement in agreements.items():
@@ -260,7 +247,7 @@ def _language_pair(
 
     num_tested = len(sums.keys() & judged.metrics.keys())
     notes = list(_notes(judged, ranked_by))
-    notes += _notes_of_gold(judged, golds)
+    notes += _notes_of_gold(golds)
     notes += notes_of_sentinels(judged, sentinels)
     if tests:
         notes += notes_of_exchanges(judged.num_units, judged.kind_of_units, num_tested)
@@ -273,11 +260,11 @@ def _language_pair(
     ranked_metrics = sorted((finished[name] for name in judged.metrics), key=place)
     result = LanguagePairResult(
         language_pair=judged.language_pair,
-        gold=judged.gold,
-        reference=judged.reference,
         systems=judged.systems,
         human_scores=tuple(map(finite, judged.human_system)),
-        metric_scores=_scores_of_systems(judged),
+        metric_scores={
+            name: tuple(map(finite, metric.system)) for name, metric in judged.metrics.items()
+        },
         segments=len(judged.unit_numbers),
         metrics=tuple(ranked_metrics),
         sentinels=tuple(finished[name] for name in sentinels),
@@ -301,7 +288,6 @@ def _agreements(
     seed: int,
 ) -> dict[str, MetricAgreement]:
     """Return how metrics and sentinels agree with human scores, by name."""
-    num_of_base_name = Counter(metric.base_name for metric in judged.metrics.values())
     is_by_r = _is_by_r(judged)
     no_r = {R_OF_OUTPUTS: no_value("all outputs of a segment score alike", 0)}
     agreements = {}
@@ -309,10 +295,7 @@ def _agreements(
         absent = too_few
         if is_by_r and (name == SEGMENT or _tells_segments(judged, metric)):
             absent = {**too_few, **no_r}
-        agreement = _agreement(judged, name, metric, absent, permutations, seed)
-        if metric.base_name and num_of_base_name[metric.base_name] == 1:
-            agreement = replace(agreement, base_name=metric.base_name)
-        agreements[name] = agreement
+        agreements[name] = _agreement(judged, name, metric, absent, permutations, seed)
     return agreements
 
 
@@ -329,7 +312,7 @@ def _agreement(
     for key, measure in absent.items():
         if key in measures and measures[key].value is not None:
             measures[key] = measure
-    return MetricAgreement(name, name, metric.signature, measures, numbers)
+    return MetricAgreement(name, metric.signature, measures, numbers)
 
 
 def _agreement_of_random(
@@ -356,17 +339,9 @@ def _sums_of_tested(
     judged: JudgedSystems, scores: Mapping[str, MetricScores], golds: Mapping[str, float]
 ) -> dict[str, Sums]:
     """Return the sums of the metrics and sentinels that can be tested; none of few segments."""
-    if 0 < len(judged.unit_numbers) < MIN_UNITS:
+    if len(judged.unit_numbers) < MIN_UNITS:
         return {}
     return {name: _sums(judged, metric) for name, metric in scores.items() if name not in golds}
-
-
-def _scores_of_systems(judged: JudgedSystems) -> dict[str, tuple[float | None, ...]]:
-    scores = {}
-    for name, metric in judged.metrics.items():
-        if metric.system is not None:
-            scores[name] = tuple(map(finite, metric.system))
-    return scores
 
 
 def _is_by_r(judged: JudgedSystems) -> bool:
@@ -380,7 +355,7 @@ def _is_by_r(judged: JudgedSystems) -> bool:
 
 def _tells_segments(judged: JudgedSystems, metric: MetricScores) -> bool:
     """Return whether a metric scores all outputs of a segment alike, in 20 shared segments."""
-    if metric.segment is None or judged.num_shared < MIN_UNITS:
+    if judged.num_shared < MIN_UNITS:
         return False
     scores = np.where(judged.is_judged, metric.segment, np.nan)
     return not np.nan_to_num(pair_differences(scores[:, judged.is_shared])).any()
@@ -401,16 +376,16 @@ def _ranked_by(judged: JudgedSystems, agreements: Sequence[MetricAgreement]) -> 
 def _compared(
     sums: Sequence[Mapping[str, Sums]],
     key: Key,
-    names: Mapping[str, Sequence[str]],
+    names: Sequence[str],
     permutations: int,
     seed: int,
 ) -> MeasureTests:
-    """Compare metrics by the mean of a measure over language pairs, where each has a name."""
+    """Compare the metrics of these names by the mean of a measure over language pairs."""
     tested: dict[str, list[UnitSums]] = {}
-    for name, names_in_pairs in names.items():
+    for name in names:
         values = []
-        for of_pair, in_pair in zip(sums, names_in_pairs, strict=True):
-            of_key = of_pair.get(in_pair, {}).get(key)
+        for of_pair in sums:
+            of_key = of_pair.get(name, {}).get(key)
             if of_key is not None and np.isfinite(of_key.value):
                 values.append(of_key)
         if len(values) == len(sums):
@@ -439,8 +414,8 @@ def _falling(measure: Measure | None) -> float:
 
 def _r_of_gold(agreement: MetricAgreement) -> float | None:
     """Return the r of a metric that is linear in the human scores; None of another."""
-    r = agreement.measures.get(R_OF_OUTPUTS)
-    if r is None or r.n < 3 or abs(r.value or 0.0) <= 1 - CLOSE:
+    r = agreement.measures[R_OF_OUTPUTS]
+    if r.n < 3 or abs(r.value or 0.0) <= 1 - CLOSE:
         return None
     return r.value
 
@@ -455,9 +430,6 @@ def _notes(judged: JudgedSystems, ranked_by: Sequence[Key]) -> Iterator[str]:
             f"{plural(len(judged.dropped), 'segment')} left out, where a judged output has no "
             "score by some metric"
         )
-    for name, metric in judged.metrics.items():
-        if metric.segment is None:
-            yield f"{name} has no scores of segments, and so no rank among them"
     # Annotators tie where their scores are equal to the last bit.
     differences = np.abs(exact_differences(judged.human_segment))
     of_rounding = (differences > 0) & (differences <= rounding(judged.human_segment))
@@ -521,19 +493,13 @@ def _repeated_segments(judged: JudgedSystems) -> Iterator[str]:
         yield repeats.warning.removesuffix(".")
 
 
-def _notes_of_gold(judged: JudgedSystems, golds: Mapping[str, float]) -> Iterator[str]:
+def _notes_of_gold(golds: Mapping[str, float]) -> Iterator[str]:
     """Yield which metrics are the human scores themselves."""
-    for name, metric in judged.metrics.items():
-        if name in golds:
-            yield (
-                f"{name} is the human scores themselves, or linear in them, and has no rank: r = "
-                f"{golds[name]:+.0f} is by construction"
-            )
-        elif judged.gold and judged.gold in (name, metric.base_name):
-            yield (
-                f"{name} has the name of the human scores: if it is made from them, they agree by "
-                "construction"
-            )
+    for name, r in golds.items():
+        yield (
+            f"{name} is the human scores themselves, or linear in them, and has no rank: r = "
+            f"{r:+.0f} is by construction"
+        )
 
 
 # Several language pairs.
@@ -566,25 +532,24 @@ def _means(
     seed: int,
 ) -> tuple[tuple[MetricMean, ...], dict[str, MeasureTests]]:
     """Return the means of metrics and then of sentinels, and the tests of these."""
-    by_name: dict[tuple[Kind, str], dict[int, MetricAgreement]] = {}  # by base name and pair
-    golds = set()
+    by_name: dict[tuple[Kind, str], dict[int, MetricAgreement]] = {}  # by name and pair
+    golds = set[str]()
     keys: dict[Key, None] = {}
     for pair, result in enumerate(results):
         keys |= dict.fromkeys(filter(result.is_ranked_by, result.ranked_by))
         for kind, metric in result.by_kind():
-            by_name.setdefault((kind, metric.base_name), {})[pair] = metric
-            if metric.name in result.golds:
-                golds.add(metric.base_name)
+            by_name.setdefault((kind, metric.name), {})[pair] = metric
+        golds.update(result.golds)
     # What ranks metrics in most language pairs comes first.
     ranked_by = sorted(keys, key=lambda key: -len(pairs_of[key]))
     tests = {}
     for key in ranked_by:
-        names: dict[str, list[str]] = {}
-        for (_, base_name), metrics in by_name.items():
+        names = []
+        for (_, name), metrics in by_name.items():
             of_pairs = [metrics[pair] for pair in pairs_of[key] if pair in metrics]
-            with_value = [metric.name for metric in of_pairs if metric.measure(key)]
-            if base_name not in golds and len(with_value) == len(pairs_of[key]):
-                names[base_name] = with_value
+            with_value = [metric for metric in of_pairs if metric.measure(key)]
+            if name not in golds and len(with_value) == len(pairs_of[key]):
+                names.append(name)
         sums_of_pairs = [sums[pair] for pair in pairs_of[key]]
         tests[label(key)] = _compared(sums_of_pairs, key, names, permutations, seed)
     means = []

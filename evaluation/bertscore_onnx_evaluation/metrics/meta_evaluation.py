@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -223,11 +224,7 @@ class MetaEvaluation(Result):
             names = self.mean_tests or mean.measures
             rows[mean.name] = {name: mean[name] for name in names if mean[name].value is not None}
         exchanged = {name: _counted(self._units(name)) for name in self.mean_tests}
-        golds = []
-        for result in self.language_pairs:
-            for metric in result.metrics:
-                if metric.name in result.golds:
-                    golds.append(metric.base_name)
+        golds = list(chain.from_iterable(result.golds for result in self.language_pairs))
         return MeasuresTable(
             f"means over {self._averaged}", rows, self.mean_tests, exchanged, golds
         )

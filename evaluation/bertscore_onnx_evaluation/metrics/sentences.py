@@ -114,8 +114,6 @@ def verdict_of(result: LanguagePairResult) -> str:
 
 def _no_verdict(result: LanguagePairResult) -> str:
     for metric in result.metrics:
-        if R_OF_OUTPUTS not in metric.measures:
-            continue
         if metric.measures[R_OF_OUTPUTS].reason == HUMAN_CONSTANT:
             return "The human scores are all equal: nothing can be measured."
         if metric.name not in result.golds:
@@ -128,14 +126,9 @@ def _no_verdict(result: LanguagePairResult) -> str:
 
 def heading_of(result: LanguagePairResult) -> str:
     """Return what was judged, and what the measures that rank metrics were computed from."""
-    heading = result.language_pair
-    if result.gold:
-        heading += f", gold {result.gold}"
-    if result.reference:
-        heading += f", reference {result.reference}"
-    heading += f": {plural(len(result.systems), 'system')}"
-    if result.segments:
-        heading += f", {plural(result.segments, 'segment')}"
+    systems = plural(len(result.systems), "system")
+    segments = plural(result.segments, "segment")
+    heading = f"{result.language_pair}: {systems}, {segments}"
     bases = []
     for key in result.ranked_by:
         measures = [metric.measure(key) for metric in result.metrics]

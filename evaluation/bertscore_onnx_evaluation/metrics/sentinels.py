@@ -57,10 +57,10 @@ def sentinel_scores(judged: JudgedSystems, seed: int = 4) -> dict[str, MetricSco
     if judged.num_shared:
         difficulty = _difficulty(judged)
         if difficulty is not None:
-            sentinels[SEGMENT] = _scores(judged, difficulty)
+            sentinels[SEGMENT] = _scores(difficulty)
     for name, scores in _of_texts(judged).items():
-        if is_judged.any() and np.isfinite(scores[is_judged]).all():
-            sentinels[name] = _scores(judged, scores)
+        if np.isfinite(scores[is_judged]).all():
+            sentinels[name] = _scores(scores)
     return sentinels
 
 
@@ -72,8 +72,6 @@ def _difficulty(judged: JudgedSystems) -> Floats | None:
     standardised = []
     for metric in judged.metrics.values():
         scores = metric.segment
-        if scores is None:
-            continue
         spread = scores[is_judged].std()
         if spread > 0:
             deviations = scores - scores[is_judged].mean()
@@ -90,29 +88,23 @@ def notes_of_sentinels(judged: JudgedSystems, sentinels: Collection[str]) -> Ite
     if not sentinels or not lacking or judged.candidates is None:
         return
     is_judged = judged.is_judged
-    reason = "only whole systems have human scores"
-    if is_judged.any():
-        textless = int((is_judged & ~_has_texts(judged)).sum())
-        reason = (
-            f"{textless:,} of {plural(int(is_judged.sum()), 'judged output')} have no text, or no "
-            "reference"
-        )
+    textless = int((is_judged & ~_has_texts(judged)).sum())
+    outputs = plural(int(is_judged.sum()), "judged output")
+    reason = f"{textless:,} of {outputs} have no text, or no reference"
     yield f"left out {listed(lacking)}: {reason}"
 
 
 def random_scores(judged: JudgedSystems, seed: int = 4) -> Iterator[MetricScores]:
     """Yield normal random scores, draw by draw, whatever the order of systems or segments."""
-    shape = _shape(judged)
+    shape = judged.human_segment.shape
     rng = np.random.default_rng(seed)
     rows = np.argsort(np.argsort(judged.systems))
     names = judged.segments
     order = sorted(range(len(names)), key=lambda segment: natural_key(names[segment]))
-    columns = np.zeros(1, dtype=np.int64)
-    if order:
-        columns = np.argsort(order)
-    num_draws = np.clip(DRAWN_SCORES // max(1, shape[0] * shape[1]), 10, 100)
+    columns = np.argsort(order)
+    num_draws = np.clip(DRAWN_SCORES // (shape[0] * shape[1]), 10, 100)
     for _ in range(int(num_draws)):
-        yield _scores(judged, rng.normal(size=shape)[rows][:, columns])
+        yield _scores(rng.normal(size=shape)[rows][:, columns])
 
 
 def mean_agreement(draws: Sequence[MetricAgreement]) -> MetricAgreement:
@@ -126,13 +118,9 @@ def mean_agreement(draws: Sequence[MetricAgreement]) -> MetricAgreement:
     return replace(draws[0], measures=measures)
 
 
-def _shape(judged: JudgedSystems) -> tuple[int, int]:
-    return len(judged.systems), len(judged.segments) or 1
-
-
 def _has_texts(judged: JudgedSystems) -> NDArray[np.bool_]:
     """Return which outputs have a candidate and a reference, (systems, segments)."""
-    has_texts = np.zeros(_shape(judged), bool)
+    has_texts = np.zeros_like(judged.is_judged)
     if not judged.references:
         return has_texts
     for row, outputs in enumerate(judged.candidates or ()):
@@ -142,15 +130,16 @@ def _has_texts(judged: JudgedSystems) -> NDArray[np.bool_]:
     return has_texts
 
 
-def _scores(judged: JudgedSystems, scores: Floats) -> MetricScores:
-    return MetricScores(mean_by_system(scores), scores if judged.segments else None)
+def _scores(segment: Floats) -> MetricScores:
+    return MetricScores(mean_by_system(segment), segment)
 
 
 def _of_texts(judged: JudgedSystems) -> dict[str, Floats]:
     """Return the scores of sentinels that read texts, (systems, segments), NaN without texts."""
     if judged.candidates is None:
         return {}
-    scores = {name: np.full(_shape(judged), np.nan) for name in (LENGTH, LENGTH_RATIO, OVERLAP)}
+    shape = judged.human_segment.shape
+    scores = {name: np.full(shape, np.nan) for name in (LENGTH, LENGTH_RATIO, OVERLAP)}
     count_words = cache(lambda text: Counter(_WORD.findall(text.lower())))
     for row, segment in np.argwhere(_has_texts(judged)).tolist():
         text = judged.candidates[row][segment] or ""

@@ -118,11 +118,10 @@ def system_sums(
 
     Scores by annotators and by the metric are (systems,) and
     (systems, segments). A system's score moves as the mean of its judged segments does; the score
-    itself may be of other segments too, or of a corpus. Without any judged segment it stays as it
-    is.
+    itself may be of other segments too, or of a corpus.
     """
     is_judged = ~np.isnan(segments[0])
-    counts = np.where(is_judged.any(axis=1, keepdims=True), is_judged, 1).astype(np.float64)
+    counts = is_judged.astype(np.float64)
     judged_scores_of_sides = [np.where(is_judged, side, 0) for side in segments]
     sums = np.concatenate([counts, *judged_scores_of_sides])
     offsets = np.concatenate(systems) - _means_of_totals(sums.sum(axis=1))

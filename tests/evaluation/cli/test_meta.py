@@ -5,14 +5,9 @@ import numpy as np
 import pytest
 
 from bertscore_onnx.scorer import BERTScorer
-from tests.support.eval_sets import BLEU, HUMAN, score_lines, write, write_eval_set
+from tests.support.eval_sets import BLEU, HUMAN, write
 
 FEW = ("--resamples", "20")
-
-
-@pytest.fixture
-def eval_set(tmp_path):
-    return write_eval_set(tmp_path / "set")
 
 
 @pytest.fixture
@@ -48,28 +43,18 @@ def judged(run_json):
     return judged
 
 
-def test_judges_the_scores_of_a_set(judged, eval_set):
-    options = [
-        "--language-pair",
-        "he-en",
-        "--gold",
-        "mqm",
-        "--reference",
-        "refB",
-        "--metric-scores",
-        "BLEU-refB",
-    ]
-    metric = judged(eval_set, *options)["he-en"]["metrics"]["BLEU-refB"]
+def test_judges_the_scores_of_a_table_also_through_a_pipe(judged, table):
+    path = table()
+    found = judged(path, "--score", "BLEU")
+    metric = found["he-en"]["metrics"]["BLEU"]
     cells = [(HUMAN[system][at], BLEU[system][at]) for system in HUMAN for at in (0, 1, 2, 4)]
     assert metric["segment"]["pearson"] == pytest.approx(np.corrcoef(np.array(cells).T)[0, 1])
-    assert metric["system"]["pearson"] == pytest.approx(
-        np.corrcoef([-2, -0.5, -4.5, -2.5, 0], [24, 35, 19, 29, 36])[0, 1]
-    )
-    assert (metric["system"]["n"], metric["segment"]["n"], metric["segment"]["ranks"]) == (
-        5,
-        20,
-        {},
-    )
+    of_systems = np.corrcoef([-2, -0.5, -4.5, -2.5, 0], [24.2, 33.2, 18.2, 29, 40])[0, 1]
+    assert metric["system"]["pearson"] == pytest.approx(of_systems)
+    assert (metric["system"]["n"], metric["segment"]["n"]) == (5, 20)
+    assert metric["segment"]["ranks"] == {}
+    options = ("--input-format", "csv,delimiter=tab", "--score", "BLEU")
+    assert judged("-", *options, stdin=path.read_text()) == found
 
 
 def test_lower_scores_may_be_better(judged, refused, table):
@@ -84,24 +69,6 @@ def test_lower_scores_may_be_better(judged, refused, table):
         "--lower-better: no scores are called 'BLUE'; there are BLEU. Did you mean 'BLEU'?"
         in message
     )
-
-
-def test_a_set_has_names_with_and_without_the_reference(judged, eval_set):
-    names = ("BLEU", "BLEU-refB")
-    first, second = (judged(eval_set, "--lower-better", name)["he-en"]["metrics"] for name in names)
-    assert first == second
-    assert first["BLEU-refB"]["signature"] == "negative:yes"
-
-
-def test_a_table_gives_what_the_set_gives_also_through_a_pipe(judged, eval_set, table):
-    (eval_set / "metric-scores/he-en/BLEU-refB.sys.score").unlink()
-    expected = judged(eval_set, "--metric-scores", "BLEU-refB")["he-en"]["metrics"]["BLEU-refB"]
-    path = table()
-    assert judged(path, "--score", "BLEU")["he-en"]["metrics"]["BLEU"] == expected
-    piped = judged(
-        "-", "--input-format", "csv,delimiter=tab", "--score", "BLEU", stdin=path.read_text()
-    )
-    assert piped["he-en"]["metrics"]["BLEU"] == expected
 
 
 JUDGED = [
@@ -147,15 +114,7 @@ def test_a_segment_without_a_score_is_named_or_left_out(run, judged, refused, ta
     )
 
 
-def test_documents_of_a_set_or_a_column_are_the_units(judged, table, tmp_path):
-    eval_set = write_eval_set(tmp_path / "set", copies=5)
-    write(
-        eval_set,
-        "documents/he-en.docs",
-        "".join(f"news\td{segment // 10}\n" for segment in range(25)),
-    )
-    of_set = judged(eval_set, "--metric-scores", "BLEU-refB")["he-en"]
-    assert (of_set["units"], of_set["notes"][-1][:11]) == ("documents", "3 documents")
+def test_documents_of_a_column_are_the_units(judged, table):
     rows = [("a-b", s, str(g), f"d{g // 2}", str(g % 3), str(g)) for s in "AB" for g in range(24)]
     path = table(rows, header="lang_pair system segment topic human BLEU")
     of_column = judged(path, "--columns", "document=topic", "--score", "BLEU")["a-b"]
@@ -205,18 +164,6 @@ def test_only_the_language_pairs_that_are_named_are_judged(judged, table):
     ]
 
 
-def test_texts_of_a_set_are_scored(judged, eval_set, tiny_bundle):
-    found = judged(eval_set, "--model", tiny_bundle, "--device", "cpu", "--metric", "bleu")["he-en"]
-    assert found["metrics"].keys() == {"BLEU-refB", "chrF-refB", "bertscore-refB", "bleu-refB"}
-    texts = (
-        eval_set / name for name in ("system-outputs/he-en/C.txt", "references/he-en.refB.txt")
-    )
-    with BERTScorer(tiny_bundle, device="cpu") as scorer:
-        expected = scorer.score(*(path.read_text().splitlines() for path in texts)).F
-    assert found["systems"] == ["A", "B", "C", "D", "refA"]
-    assert found["metric_scores"]["bertscore-refB"][2] == pytest.approx(expected.mean(), abs=1e-6)
-
-
 def test_texts_of_a_table_are_scored(judged, tmp_path, tiny_bundle):
     references = {1: ["the A 1", "a B 1"], 2: "the A 2"}
     columns = ("lang_pair", "system", "segment", "human", "candidate", "reference")
@@ -231,57 +178,38 @@ def test_texts_of_a_table_are_scored(judged, tmp_path, tiny_bundle):
     assert found["metrics"].keys() == {"bertscore", "ter", "chrf"}
     first, *others = found["metric_scores"]["ter"]
     assert first == 0 > max(others)
+    with BERTScorer(tiny_bundle, device="cpu") as scorer:
+        expected = scorer.score(["the B 1", "the B 2"], list(references.values())).F
+    assert found["metric_scores"]["bertscore"][1] == pytest.approx(expected.mean(), abs=1e-6)
 
 
-def test_prints_a_table_or_tsv(run, eval_set, monkeypatch):
+def test_prints_a_table_or_tsv(run, table, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    table = run("meta", eval_set, *FEW).stdout
-    assert table.startswith(
+    arguments = ("meta", table(), "--score", "BLEU", *FEW)
+    text = run(*arguments).stdout
+    assert text.startswith(
         "No metric is ranked: 4 segments judged for two systems or more, and it takes 20."
     )
-    assert "\nhe-en, gold mqm, reference refB: 5 systems, 4 segments\n" in table
-    assert [line for line in table.splitlines() if len(line) > 80] == []
-    assert run("meta", eval_set, "--format", "tsv", *FEW).stdout.startswith(
+    assert "\nhe-en: 5 systems, 4 segments\n" in text
+    assert [line for line in text.splitlines() if len(line) > 80] == []
+    assert run(*arguments, "--format", "tsv").stdout.startswith(
         "lang_pair\tmetric\tkind\tsystem_n\t"
     )
 
 
-def test_language_pairs_without_the_gold_are_left_out(judged, eval_set):
-    write(eval_set, "human-scores/en-de.da.seg.score", score_lines(HUMAN))
-    assert judged(eval_set, "--gold", "mqm").keys() == {"he-en"}
-
-
-def test_each_language_pair_takes_its_own_metrics_of_those_that_are_named(judged, eval_set):
-    write_eval_set(eval_set, "en-de")
-    write(eval_set, "metric-scores/en-de/QE-src.seg.score", score_lines(BLEU))
-    found = judged(eval_set, "--metric-scores", "QE-src", "BLEU-refB")
-    assert {pair: {*one["metrics"]} for pair, one in found.items()} == {
-        "en-de": {"QE-src", "BLEU-refB"},
-        "he-en": {"BLEU-refB"},
-    }
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            ("--reference", "refA"),
-            "has no scores of metrics of he-en with the reference refA; it has BLEU-refB",
-        ),
-        (("--score", "BLEU"), "it has no effect on an EvalSet"),
-        (("--columns", "human=human"), "--columns human=human has no effect on an EvalSet"),
-    ],
-)
-def test_options_that_do_not_fit_a_folder_are_refused(refused, eval_set, options, message):
-    assert message in refused("meta", eval_set, *options)
+def test_a_folder_is_refused_with_the_command_that_makes_its_table(refused, tmp_path):
+    assert "is a folder; expected a table. Name a table." in refused(
+        "meta", tmp_path, "--score", "BLEU"
+    )
+    (tmp_path / "human-scores").mkdir()
+    message = refused("meta", tmp_path, "--score", "BLEU")
+    assert f"python -m reproduce.wmt {tmp_path} > judgements.tsv" in message
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ((), "name columns of scores, --score COLUMN, or score the texts"),
-        (("--score", "BLEU", "--gold", "mqm"), "it has no effect on a table"),
-        (("--score", "BLEU", "--reference", "refB"), "it has no effect on a table"),
         (("--metric", "bertscore"), "name a model"),
         (("--metric", "blue"), "'blue' is none of bertscore, bleu, chrf, ter"),
         (
@@ -337,7 +265,7 @@ def test_scores_of_one_name_texts_without_segments_and_a_missing_source_are_refu
     error = refused("meta", whole, "--score", "human")
     assert "no column of segments" in error
     assert "`pandas.DataFrame.corr`" in error
-    assert "There is no folder or file" in refused("meta", tmp_path / "nothing", "--score", "BLEU")
+    assert "No such file or directory" in refused("meta", tmp_path / "nothing", "--score", "BLEU")
 
 
 # Sentinels and annotators.

@@ -275,7 +275,7 @@ def test_ranks_hold_the_true_ones(record_property):
     def holds(seed):
         scores = np.random.default_rng(seed).normal(size=(6, 200)) + quality[:, None]
         tested = paired_permutation(scores, all_pairs=True, num_swaps=1999)
-        metric = MetricScores(None, scores, "m")
+        metric = MetricScores(scores.mean(axis=1), scores, "m")
         systems = metric_result(
             "m", metric, tested, [*"abcdef"], (200, "segment"), all_pairs=True
         ).systems

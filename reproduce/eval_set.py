@@ -1,4 +1,4 @@
-"""A language pair of an EvalSet: systems by segment with scores.
+"""A language pair of an EvalSet: systems by segment with scores, as shared tasks have them.
 
 An EvalSet is a folder in the layout of mt-metrics-eval:
 
@@ -13,7 +13,8 @@ Files that a task does not need may be missing.
 
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import compress
 from os import PathLike
 from pathlib import Path
@@ -37,6 +38,63 @@ NO_REFERENCE = "src"
 _log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, eq=False)
+class SystemScores:
+    """The scores of systems and of their segments, as the task has them."""
+
+    system: Floats
+    """(systems,), NaN where there is none. They need not be means of segments, as of BLEU."""
+    segment: Floats | None
+    """(systems, segments), likewise; None without any."""
+
+
+@dataclass(frozen=True, eq=False)
+class EvalSet:
+    """The systems of a language pair, with the human scores and metrics of the task."""
+
+    language_pair: str
+    gold: str
+    """Which human scores these are, such as mqm."""
+    reference: str
+    """The reference in use, such as refB, with which names of metrics end."""
+    systems: tuple[str, ...]
+    """Some may be judged by nobody."""
+    human_system: Floats
+    """(systems,), NaN where nobody judged."""
+    human_segment: Floats
+    """(systems, segments), NaN where nobody judged."""
+    metrics: Mapping[str, SystemScores]
+    """By the metric's name, without the reference where no two metrics differ by that alone."""
+    segments: tuple[str, ...]
+    """The numbers of the segments, from 1."""
+    documents: tuple[str, ...] = ()
+    """The document of each segment; none if that is not known."""
+    candidates: tuple[tuple[str | None, ...], ...] | None = None
+    """The outputs by system and segment, if they were read; None where a system has no output."""
+    references: tuple[tuple[tuple[str, ...], ...], ...] = ()
+    """The references of each output, by system and segment."""
+
+    def judged(self) -> JudgedSystems:
+        """Return the systems as `meta_evaluate` takes them, with the metrics that score segments.
+
+        Scores of systems are those of the task.
+        """
+        metrics = {}
+        for name, scores in self.metrics.items():
+            if scores.segment is not None:
+                metrics[name] = MetricScores(scores.system, scores.segment)
+        return JudgedSystems(
+            self.language_pair,
+            self.systems,
+            self.human_segment,
+            metrics,
+            segments=self.segments,
+            documents=self.documents,
+            candidates=self.candidates,
+            references=self.references,
+        )
+
+
 def read_eval_set(
     folder: str | PathLike[str],
     language_pair: str,
@@ -45,7 +103,7 @@ def read_eval_set(
     reference: str | None = None,
     metrics: Sequence[str] = (),
     with_texts: bool | None = False,
-) -> JudgedSystems:
+) -> EvalSet:
     """Read a language pair of an EvalSet.
 
     The systems are all those with judgements or outputs, except the references in use. Another
@@ -60,7 +118,7 @@ def read_eval_set(
         metrics: the scores to read, each METRIC-REFERENCE; none for all that have this reference,
             of which those that lack a judged system are left out, with a warning in the log.
         with_texts: whether to read outputs and references, also of systems that nobody judged. None
-            reads those that there are, for sentinels.
+            reads those that there are.
 
     Raises:
         InputError: one of these does not exist, and the error lists what there is; or a file is
@@ -82,7 +140,7 @@ def read_eval_set(
         raise InputError(f"{folder} has no {gold} scores of any system for {language_pair}.")
     segments = _Segments()
     human_scores = human.of_systems(systems, segments)
-    is_judged = np.isfinite(np.asarray(human_scores.system))
+    is_judged = np.isfinite(human_scores.system)
     if human_scores.segment is not None:
         is_judged |= np.isfinite(human_scores.segment).any(axis=1)
     candidates = None
@@ -101,8 +159,7 @@ def read_eval_set(
         if lacking:
             _log.warning("%s is left out: %s", name, lacking)
             continue
-        base_name, _, _ = name.rpartition("-")
-        scores[name] = metric.of_systems(systems, segments, base_name=base_name)
+        scores[name] = metric.of_systems(systems, segments)
     if chosen and not scores:
         systems_judged = f"all {len(judged)} systems that annotators judged"
         raise InputError(f"{language_pair}: no metric has scores of {systems_judged}.")
@@ -116,19 +173,29 @@ def read_eval_set(
     human_segment = human_scores.segment
     if human_segment is None:
         human_segment = np.full((len(systems), num_segments), np.nan)
-    return JudgedSystems(
+    return EvalSet(
         language_pair,
+        gold,
+        reference,
         tuple(systems),
-        np.asarray(human_scores.system),
+        human_scores.system,
         human_segment,
-        scores,
-        gold=gold,
-        reference=reference,
+        _by_short_name(scores),
         segments=tuple(map(str, range(1, num_segments + 1))),
         documents=documents,
         candidates=candidates,
         references=references,
     )
+
+
+def _by_short_name(scores: Mapping[str, SystemScores]) -> dict[str, SystemScores]:
+    """Drop the reference from the names of metrics, unless two would have the same name."""
+    short_names = [name.rpartition("-")[0] for name in scores]
+    named = {}
+    for (name, of_metric), short_name in zip(scores.items(), short_names, strict=True):
+        is_unique = short_names.count(short_name) == 1
+        named[short_name if is_unique else name] = of_metric
+    return named
 
 
 def golds(folder: str | PathLike[str]) -> dict[str, list[str]]:
@@ -287,12 +354,7 @@ class _Scores:
                     )
         return ""
 
-    def of_systems(
-        self,
-        systems: Sequence[str],
-        segments: _Segments,
-        base_name: str = "",
-    ) -> MetricScores:
+    def of_systems(self, systems: Sequence[str], segments: _Segments) -> SystemScores:
         """Return the scores of systems and of segments; NaN where there is none.
 
         Those of systems are by file, or means of segments.
@@ -315,7 +377,7 @@ class _Scores:
                     lines = f"{len(values)} lines of the system {shortened(system)}"
                     raise InputError(f"{self._paths['sys']} has {lines}; expected one.")
             whole = np.array([by_system.get(system, [np.nan])[0] for system in systems])
-        return MetricScores(whole, segment, base_name=base_name)
+        return SystemScores(whole, segment)
 
 
 def _texts(

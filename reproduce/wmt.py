@@ -1,8 +1,13 @@
-r"""Writes the judgements that WMT25 and WMT26 publish as a table for `bertscore-onnx meta`.
+"""Writes judgements that WMT publishes as a table for `bertscore-onnx meta`.
 
-    python scripts/wmt_to_table.py wmt25-genmt-humeval.jsonl --language-pair en-cs_CZ \
-        > judgements.tsv
+    python -m reproduce.wmt wmt23 > judgements.tsv
+    bertscore-onnx meta judgements.tsv --score COMET BLEU
+    python -m reproduce.wmt wmt25-genmt-humeval.jsonl --language-pair en-cs_CZ > judgements.tsv
     bertscore-onnx meta judgements.tsv --model roberta-large --metric chrf
+
+A folder is a set of the metrics tasks in the layout of mt-metrics-eval (`reproduce.eval_set`). A
+row has the scores of a segment by the metrics that have such. Texts are left out if a system has
+none.
 
 WMT25 (github.com/wmt-conference/wmt25-general-mt): JSON lines, one for each segment:
 
@@ -34,9 +39,16 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from typing import Any
+
+import numpy as np
+
+from bertscore_onnx.errors import InputError
+from reproduce.eval_set import EvalSet, golds, read_eval_set
+from reproduce.tables import Floats
 
 HUMAN = re.compile(
     r"(human|translator|ref(erence)?)([-_.]?([a-z0-9]|pe)| \(.+\))?(\.\d+)?", re.IGNORECASE
@@ -145,6 +157,55 @@ def add_screens(segments: dict[str, Segment], screens: Iterable[dict[str, Any]])
                     segment.judge(system, user, score.get("score"))
 
 
+def read_sets(options: argparse.Namespace) -> Iterator[EvalSet]:
+    """Yield the language pairs of a folder, or those that are named, with all metrics and texts."""
+    by_pair = golds(options.file)
+    with_gold = [name for name in by_pair if options.gold in (None, *by_pair[name])]
+    for language_pair in options.language_pair or with_gold or by_pair:
+        yield read_eval_set(
+            options.file,
+            language_pair,
+            gold=options.gold,
+            reference=options.reference,
+            with_texts=None,
+        )
+
+
+def rows_of_set(task: EvalSet) -> Iterator[dict[str, Any]]:
+    """Yield a row for each output, judged or not."""
+    if np.isnan(task.human_segment).all():
+        sys.exit(
+            f"{task.language_pair} has {task.gold} scores of whole systems alone, which are no "
+            "table of segments. `reproduce.perm_both` correlates systems."
+        )
+    sides = {"human": task.human_segment}
+    for name, scores in task.metrics.items():
+        if scores.segment is not None:
+            sides[name] = scores.segment
+    cells = {name: written(scores) for name, scores in sides.items()}
+    candidates = task.candidates or ()
+    has_texts = bool(candidates) and None not in chain.from_iterable(candidates)
+    for system, name in enumerate(task.systems):
+        for segment, number in enumerate(task.segments):
+            row = {"lang_pair": task.language_pair, "system": name, "segment": number}
+            if task.documents:
+                row["document"] = task.documents[segment]
+            row |= {side: of_side[system][segment] for side, of_side in cells.items()}
+            if has_texts:
+                row["candidate"] = candidates[system][segment] or ""
+                for position, text in enumerate(task.references[system][segment], 1):
+                    row[f"reference{position}"] = text
+            yield row
+
+
+def written(scores: Floats) -> list[list[str]]:
+    """Return scores with all their digits, by system and segment; an empty text for NaN."""
+    texts = []
+    for row in scores.tolist():
+        texts.append(["" if score != score else repr(score) for score in row])
+    return texts
+
+
 def rows(
     language_pair: str, segments: dict[str, Segment], reference: str | None
 ) -> Iterator[dict[str, Any]]:
@@ -192,13 +253,20 @@ def main() -> None:
     parser.add_argument("file", type=Path)
     parser.add_argument("--language-pair", nargs="+", help="default: all")
     parser.add_argument("--reference", help="default: the only human translation")
+    parser.add_argument("--gold", help="of a folder: the judgements, such as mqm")
     options = parser.parse_args()
-    found = [
-        row
-        for language_pair, segments in read(options.file).items()
-        if language_pair in (options.language_pair or [language_pair])
-        for row in rows(language_pair, segments, options.reference)
-    ]
+    found: list[dict[str, Any]] = []
+    if options.file.is_dir():
+        try:
+            tasks = list(read_sets(options))
+        except InputError as error:
+            sys.exit(str(error))
+        for task in tasks:
+            found.extend(rows_of_set(task))
+    else:
+        for language_pair, segments in read(options.file).items():
+            if language_pair in (options.language_pair or [language_pair]):
+                found.extend(rows(language_pair, segments, options.reference))
     columns = [*dict.fromkeys(column for row in found for column in row)]
     writer = csv.DictWriter(sys.stdout, columns, delimiter="\t", restval="", lineterminator="\n")
     writer.writeheader()

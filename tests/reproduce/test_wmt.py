@@ -4,9 +4,9 @@ import json
 from statistics import fmean
 
 import pytest
-import wmt_to_table
 
-from tests.support.wmt_files import (
+from reproduce import wmt
+from tests.reproduce.wmt_files import (
     DOCUMENTS,
     SEGMENTS,
     SYSTEMS,
@@ -18,13 +18,14 @@ from tests.support.wmt_files import (
     wmt26_screens,
     write_lines,
 )
+from tests.support.eval_sets import HUMAN, write, write_eval_set
 
 
 @pytest.fixture
 def rows_of(capsys, monkeypatch):
     def rows_of(path, *options):
-        monkeypatch.setattr("sys.argv", ["wmt_to_table.py", str(path), *options])
-        wmt_to_table.main()
+        monkeypatch.setattr("sys.argv", ["wmt", str(path), *options])
+        wmt.main()
         return [*csv.DictReader(capsys.readouterr().out.splitlines(), delimiter="\t")]
 
     return rows_of
@@ -138,7 +139,7 @@ def test_meta_averages_the_annotators_of_an_output(run_json, tmp_path, capsys, m
     monkeypatch.setattr(
         "sys.argv", ["", str(write_lines(tmp_path / "humeval.jsonl", wmt25_lines()))]
     )
-    wmt_to_table.main()
+    wmt.main()
     table = tmp_path / "judgements.tsv"
     table.write_text(capsys.readouterr().out)
     [found] = run_json("meta", table, "--score", "M", "--resamples", "20")[
@@ -151,3 +152,34 @@ def test_meta_averages_the_annotators_of_an_output(run_json, tmp_path, capsys, m
     assert dict(zip(found["systems"], found["human_scores"], strict=True)) == pytest.approx(
         dict(zip(SYSTEMS[:3], means, strict=True))
     )
+
+
+def test_a_set_of_the_metrics_tasks_is_a_row_for_each_output(rows_of, tmp_path):
+    folder = write_eval_set(tmp_path)
+    write(folder, "documents/he-en.docs", "news\td1\n" * 2 + "news\td2\n" * 3)
+    rows = rows_of(folder, "--gold", "mqm", "--reference", "refB")
+    assert len(rows) == 5 * len(HUMAN)
+    expected = {
+        "lang_pair": "he-en",
+        "system": "C",
+        "segment": "3",
+        "document": "news\td2",
+        "human": "-5.0",
+        "BLEU": "21.0",
+        "chrF": "0.3",
+        "candidate": "a cat number 3 sat still still on it",
+        "reference1": "the cat number 3 sat on the mat of refB",
+    }
+    assert rows[12] == expected
+    assert rows[13]["human"] == ""  # nobody judged it
+    (folder / "system-outputs/he-en/A.txt").unlink()
+    assert "candidate" not in rows_of(folder)[12]
+
+
+def test_human_scores_of_whole_systems_alone_are_no_table(rows_of, tmp_path):
+    folder = write_eval_set(tmp_path)
+    (folder / "human-scores/he-en.mqm.seg.score").unlink()
+    with pytest.raises(SystemExit, match="of whole systems alone"):
+        rows_of(folder)
+    with pytest.raises(SystemExit, match="no gold of he-en called 'da'"):
+        rows_of(folder, "--gold", "da")
