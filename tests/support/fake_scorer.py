@@ -23,7 +23,6 @@ class FakeScorer:
     def __init__(self, model="fake", idf="no"):
         self.matching = Matching()
         self.signature = Signature(model, 1, idf, "no", "slow", "truncate", None, "fp32", "fake")
-        self.matching = Matching()
         self.max_length = 512
         self.calls = []
         self.faults = {}

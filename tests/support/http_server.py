@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -10,17 +9,15 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 
 import httpx
-import msgspec
 import uvicorn.server
 
 from bertscore_onnx import count_documents
-from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.catalogue import Baseline
-from bertscore_onnx.bundle.manifest import write_manifest
 from bertscore_onnx_service.http.app import create_app
 from bertscore_onnx_service.http.limits import Limits
 from bertscore_onnx_service.http.models import Models
 from bertscore_onnx_service.http.run import listen, make_server
+from tests.support.manifests import changed_copy
 
 IDF_SENTENCES = ["the cat sat", "the dog ran on the mat", "a red house", "the tree is blue"]
 
@@ -36,10 +33,7 @@ uvicorn.server.asyncio = SimpleNamespace(
 
 def with_baseline(bundle, language, folder):
     """Copy a bundle to a folder, with a baseline for a language; return the folder."""
-    shutil.copytree(bundle, folder)
-    baselines = {language: [Baseline(0.1, 0.2, 0.3)]}
-    write_manifest(folder, msgspec.structs.replace(read_manifest(folder), baselines=baselines))
-    return folder
+    return changed_copy(bundle, folder, baselines={language: [Baseline(0.1, 0.2, 0.3)]})
 
 
 def counted(sentences):

@@ -7,8 +7,7 @@ import onnx
 import pytest
 
 from bertscore_onnx.bundle.bundle import read_manifest
-from bertscore_onnx.bundle.manifest import write_manifest
-from bertscore_onnx.bundle.store import file_digest
+from tests.support.manifests import seal
 
 
 def test_shows_the_manifest_and_recomputes_the_golden_scores(run, tiny_bundle):
@@ -57,10 +56,7 @@ def test_a_scoring_graph_of_other_scores_exits_2(run, scoring_bundle, tmp_path):
     outputs = {node.output[0]: node for node in graph.graph.node}
     outputs["precision"].output[0], outputs["recall"].output[0] = "recall", "precision"
     onnx.save(graph, bundle / "scoring.onnx")
-    manifest = read_manifest(bundle)
-    files = {**manifest.files, "scoring.onnx": file_digest(bundle / "scoring.onnx")}
-    write_manifest(bundle, msgspec.structs.replace(manifest, files=files))
-    result = run("inspect", bundle, "--device", "cpu")
+    result = run("inspect", seal(bundle), "--device", "cpu")
     assert result.exit_code == 2
     assert f"The scores of the scoring graph of {bundle} differ by " in result.stderr
 
@@ -92,8 +88,7 @@ def test_other_golden_scores_or_none_exit_2_after_the_report(
     manifest = read_manifest(installed_bundle)
     first = msgspec.structs.replace(manifest.golden[0], f1=[manifest.golden[0].f1[0] - 0.25])
     golden = [first, *manifest.golden[1:]] if is_golden else []
-    write_manifest(installed_bundle, msgspec.structs.replace(manifest, golden=golden))
-    result = run("inspect", installed_bundle, "--device", "cpu", *options)
+    result = run("inspect", seal(installed_bundle, golden=golden), "--device", "cpu", *options)
     assert result.exit_code == 2
     assert "tiny-bert" in result.stdout
     assert result.stderr.startswith("Error: ")

@@ -1,17 +1,13 @@
 """What `bertscore-onnx score` adds to a mean F1."""
 
-import shutil
-
-import msgspec
 import numpy as np
 import pytest
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.bundle.bundle import read_manifest
 from bertscore_onnx.bundle.catalogue import Baseline
-from bertscore_onnx.bundle.manifest import write_manifest
 from bertscore_onnx.cli.score import Means, interpretation
 from bertscore_onnx.scores import Score
+from tests.support.manifests import changed_copy
 
 pytestmark = pytest.mark.slow
 
@@ -24,9 +20,8 @@ def scorer_with(tiny_bundle, tmp_path):
     made = []
 
     def make(baselines=None, **fields):
-        bundle = shutil.copytree(tiny_bundle, tmp_path / f"bundle-{len(made)}")
         changed = {code: [baseline] for code, baseline in (baselines or {}).items()}
-        write_manifest(bundle, msgspec.structs.replace(read_manifest(bundle), baselines=changed))
+        bundle = changed_copy(tiny_bundle, tmp_path / f"bundle-{len(made)}", baselines=changed)
         made.append(BERTScorer(bundle, device="cpu", **fields))
         return made[-1]
 

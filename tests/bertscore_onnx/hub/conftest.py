@@ -1,14 +1,11 @@
 """Bundles in the store and on the hub."""
 
-import shutil
-
-import msgspec
 import pytest
 
-from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
-from bertscore_onnx.bundle.manifest import write_manifest
+from bertscore_onnx.bundle.bundle import open_bundle
 from bertscore_onnx.bundle.store import Variant, bundle_folder
 from bertscore_onnx.errors import BundleError
+from tests.support.manifests import changed_copy
 
 VARIANT = "layer-2-slow-fp32"
 
@@ -26,9 +23,7 @@ def changed(tiny_bundle, tmp_path):
     """
 
     def make(name="changed", **fields):
-        folder = shutil.copytree(tiny_bundle, tmp_path / name)
-        write_manifest(folder, msgspec.structs.replace(read_manifest(folder), **fields))
-        return folder
+        return changed_copy(tiny_bundle, tmp_path / name, **fields)
 
     return make
 

@@ -1,17 +1,16 @@
 import json
 import shutil
 
-import msgspec
 import pytest
 import yaml
 
 from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
 from bertscore_onnx.bundle.card import CARD_MARK
-from bertscore_onnx.bundle.manifest import write_manifest
 from bertscore_onnx.errors import DigestError, HubError, HubUnreachableError, InputError
 from bertscore_onnx.hub import pull, push
 from bertscore_onnx.scoring.golden import difference_by_pairs
 from tests.bertscore_onnx.hub.conftest import VARIANT
+from tests.support.manifests import seal
 from tests.support.scorers import forget_sessions
 
 pytestmark = pytest.mark.slow
@@ -94,8 +93,7 @@ def test_a_bundle_replaces_the_one_of_its_variant_alone(
     assert "## `hf://org/tiny/all-layers-slow-fp32`" in card_of(writable)
     old = {**files_of(writable), f"{VARIANT}/model.onnx.data": b"old"}
     writable.repositories["org/tiny"].commit(old)
-    write_manifest(bundle, msgspec.structs.replace(read_manifest(bundle), golden_difference=0.5))
-    push(bundle, "org/tiny")
+    push(seal(bundle, golden_difference=0.5), "org/tiny")
     assert json.loads(files_of(writable)[f"{VARIANT}/bertscore.json"])["golden_difference"] == 0.5
     assert files_of(writable).keys() == old.keys() - {f"{VARIANT}/model.onnx.data"}
 
