@@ -42,7 +42,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, requires
-from typing import Any
+from typing import Any, get_args
 
 MAX_MESSAGE = 4000
 """The most characters of a message that are printed."""
@@ -364,6 +364,14 @@ class UnsupportedFamilyError(ExportError):
 
 class VerificationError(ExportError):
     """The exported bundle does not reproduce the scores of its model."""
+
+
+def check_choice(name: str, value: object, choice: Any) -> None:
+    """Raise an InputError for a value that is none of those of a Literal."""
+    choices = get_args(choice)
+    if value not in choices:
+        quoted = map('"{}"'.format, choices)
+        raise InputError(f"{name} is {value!r}; expected {either(quoted)}.")
 
 
 # Optional packages, which are imported where they are used.

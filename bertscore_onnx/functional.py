@@ -18,9 +18,9 @@ from bertscore_onnx.matching.variants import checked_matching
 from bertscore_onnx.matching.weights import Idf
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.scores import Scores
-from bertscore_onnx.scoring.inputs import collect_pairs
+from bertscore_onnx.scoring.inputs import Contexts, collect_pairs
 from bertscore_onnx.settings import ScorerSettings, check_language, key_of
-from bertscore_onnx.text.texts import Context, Reference, Text
+from bertscore_onnx.text.texts import Reference, Text
 
 
 class ScorerCache:
@@ -149,7 +149,7 @@ class ScoreFunction:
         *positional: Any,
         return_hash: Literal[False] = ...,
         verbose: bool = ...,
-        contexts: Iterable[Context] | None = ...,
+        contexts: Contexts = ...,
         **settings: Unpack[ScorerSettings],
     ) -> Scores: ...
 
@@ -161,7 +161,7 @@ class ScoreFunction:
         *positional: Any,
         return_hash: Literal[True],
         verbose: bool = ...,
-        contexts: Iterable[Context] | None = ...,
+        contexts: Contexts = ...,
         **settings: Unpack[ScorerSettings],
     ) -> tuple[Scores, str]: ...
 
@@ -183,7 +183,7 @@ class ScoreFunction:
         baseline_path: StrPath | None = None,
         use_fast_tokenizer: bool | None = None,
         *,
-        contexts: Iterable[Context] | None = None,
+        contexts: Contexts = None,
         idf_sents: Iterable[str] | None = None,
         allow_fp32_baseline: bool = False,
         **settings: Any,

@@ -43,8 +43,11 @@ from bertscore_onnx.matching.weights import (
 from bertscore_onnx.scores import Score, Scores, Signature, join_scores
 from bertscore_onnx.scoring.golden import check_golden
 from bertscore_onnx.scoring.inputs import (
+    Cands,
+    Contexts,
     Pair,
     Pairs,
+    Refs,
     Side,
     check_no_context,
     check_positive,
@@ -63,15 +66,12 @@ from bertscore_onnx.settings import ScorerSettings, find_bundle
 from bertscore_onnx.tables.columns import ColumnName
 from bertscore_onnx.tables.row_reader import RowReader, text_columns
 from bertscore_onnx.tables.score_columns import SCORE_NAMES, Errors, check_free, check_score_names
-from bertscore_onnx.text.texts import Context, Reference, Text, check_string, collect_strings
-from bertscore_onnx.text.tokenizer import LongText, TokenisedText
+from bertscore_onnx.text.texts import Reference, check_string, collect_strings
+from bertscore_onnx.text.tokenizer import LongText, TokenisedTexts
 
 if TYPE_CHECKING:
     from bertscore_onnx.similarity import TokenMatches, TokenNames  # costs start-up time
 
-Cands = Iterable[Text] | EncodedTexts
-Refs = Iterable[Reference] | EncodedTexts
-Contexts = Iterable[Context] | None
 Size = int | None
 Frame = TypeVar("Frame")
 
@@ -467,7 +467,7 @@ class BERTScorer(Closeable):
         candidates = collect_single(cands, "cands")
         references = collect_single(refs, "refs")
         check_no_context(Pairs(candidates, references).texts, "`pairwise`")
-        known: dict[Text, TokenisedText] = {}
+        known: TokenisedTexts = {}
         weights = self.weights_for(references, known)
         encoded, stats = self._pipeline.encode([candidates, references], known)
         precision, recall, f1 = match_matrix(encoded[0], encoded[1], weights, self.matching.beta)
@@ -737,7 +737,7 @@ class BERTScorer(Closeable):
         max_items = self._max_items(batch_size)
         counts = pairs.references.counts
         with progress_bar(len(counts), shown=verbose) as advance:
-            known: dict[Text, TokenisedText] = {}
+            known: TokenisedTexts = {}
             if references is None:
                 references = pairs.references
             weights = self.weights_for(references, known)
@@ -772,9 +772,7 @@ class BERTScorer(Closeable):
         [encoded], stats = self._pipeline.encode([items])
         return encoded, stats
 
-    def weights_for(
-        self, references: Side, known: dict[Text, TokenisedText] | None = None
-    ) -> TokenWeights:
+    def weights_for(self, references: Side, known: TokenisedTexts | None = None) -> TokenWeights:
         """Return the token weights for a call with these references.
 
         The weights are the scorer's own, or the idf in the references. Texts that are tokenised for
@@ -877,7 +875,7 @@ class BERTScorer(Closeable):
         return batch_size
 
     def _idf_of(
-        self, slices: Iterable[Side], name: str = "", known: dict[Text, TokenisedText] | None = None
+        self, slices: Iterable[Side], name: str = "", known: TokenisedTexts | None = None
     ) -> TokenWeights:
         pipeline = self._pipeline
         weights_of = idf_of_references if name else idf_of_counts

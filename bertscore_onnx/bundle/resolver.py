@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
-from typing import NoReturn, get_args
+from typing import NoReturn
 
 import msgspec
 
@@ -31,6 +31,7 @@ from bertscore_onnx.errors import (
     ManifestError,
     UnknownLayerError,
     UnknownModelError,
+    check_choice,
 )
 
 
@@ -66,8 +67,8 @@ def resolve_bundle(
     model_type = str(model_type)
     if isinstance(num_layers, bool) or not isinstance(num_layers, Integral | None):
         raise InputTypeError(f"num_layers is {num_layers!r}; expected an integer.")
-    if precision not in (None, *get_args(Precision)):
-        raise InputError(f'precision is {precision!r}; expected "fp32", "fp16" or "int8".')
+    if precision is not None:
+        check_choice("precision", precision, Precision)
     if num_layers is not None and num_layers < 0:
         raise UnknownLayerError(f"num_layers is {num_layers}; expected 0 (the embeddings) or more.")
     if os.path.isfile(os.path.join(model_type, MANIFEST)):  # unlike Path, it accepts any string

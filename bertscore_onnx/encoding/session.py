@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 from weakref import WeakSet
 
 import numpy as np
@@ -42,6 +42,7 @@ from bertscore_onnx.errors import (
     GraphError,
     InputError,
     OutOfMemoryError,
+    check_choice,
     is_interrupt,
     one_line,
 )
@@ -508,8 +509,7 @@ def _check_settings(num_threads: int | None, optimize_for: OptimizeFor) -> None:
             f"nthreads is {num_threads:,}; expected at most {MAX_THREADS:,}. Leave it out for all "
             "CPUs."
         )
-    if optimize_for not in get_args(OptimizeFor):
-        raise InputError(f'optimize_for is {optimize_for!r}; expected "throughput" or "latency".')
+    check_choice("optimize_for", optimize_for, OptimizeFor)
 
 
 _BATCH = ("batch", "pairs")

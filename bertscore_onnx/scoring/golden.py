@@ -41,16 +41,12 @@ _TOLERANCES_OF_PROVIDERS = {"bf16": 0.05}
 """The same for a compute precision that an execution provider chooses."""
 
 
-def golden_pipeline(folder: StrPath, *, device: object = None) -> Pipeline:
+def golden_pipeline(folder: StrPath, *, device: str | None = None) -> Pipeline:
     """Return a pipeline for the golden pairs of a bundle.
 
     The digests of all its files are checked first.
     """
-    return Pipeline(open_bundle(folder, verify=True), device=_device_name(device))
-
-
-def _device_name(device: object) -> str | None:
-    return None if device is None else str(device)
+    return Pipeline(open_bundle(folder, verify=True), device=device)
 
 
 def golden_difference(pipeline: Pipeline) -> float:
@@ -76,7 +72,7 @@ def golden_difference(pipeline: Pipeline) -> float:
     return float(np.abs(computed - expected.transpose(1, 2, 0)).max())
 
 
-def difference_by_pairs(bundle: Bundle, *, device: object = None) -> float:
+def difference_by_pairs(bundle: Bundle, *, device: str | None = None) -> float:
     """Return how far the scoring graph's scores are from the encoder's.
 
     This is the largest absolute difference over the bundle's golden pairs. Pairs with an empty text
@@ -90,7 +86,7 @@ def difference_by_pairs(bundle: Bundle, *, device: object = None) -> float:
     references = [pair.reference for pair in manifest.golden]
     references += [first.reference, ""]
     pairs = collect_pairs(candidates, references)
-    with Pipeline(bundle, device=_device_name(device)) as pipeline:
+    with Pipeline(bundle, device=device) as pipeline:
         counts = pipeline.count_documents([pairs.references])
         idf = idf_of_counts(counts, manifest, pipeline.tokenization)
         tables = (uniform(manifest), idf)
@@ -107,7 +103,7 @@ def difference_by_pairs(bundle: Bundle, *, device: object = None) -> float:
 
 def _scores_by_graph(
     bundle: Bundle,
-    device: object,
+    device: str | None,
     sides: Sequence[Sequence[Int64Array]],
     tables: Sequence[TokenWeights],
 ) -> Float32Array:

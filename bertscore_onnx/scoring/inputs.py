@@ -6,7 +6,7 @@ of them, `read_pairs` with an iterable.
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from numbers import Integral
@@ -29,7 +29,7 @@ from bertscore_onnx.text.texts import (
     describe,
     in_context,
 )
-from bertscore_onnx.text.tokenizer import TokenisedText
+from bertscore_onnx.text.tokenizer import TokenisedTexts
 
 PAIRS_AT_ONCE = 64
 """The candidates of a slice: pairs that are read, and handed on, together."""
@@ -42,6 +42,9 @@ have.
 Pair = tuple[Text, Reference]
 """A candidate, and its reference or references."""
 
+Cands = Iterable[Text] | EncodedTexts
+Refs = Iterable[Reference] | EncodedTexts
+Contexts = Iterable[Context] | None
 Item = TypeVar("Item")
 
 
@@ -123,7 +126,7 @@ class Pairs:
     candidates: Side
     references: Side
 
-    tokenised: Mapping[Text, TokenisedText] | None = None
+    tokenised: TokenisedTexts | None = None
     """The token ids of every text; None before they are tokenised."""
 
     @property
@@ -220,9 +223,9 @@ def _end(ends: Int64Array, item: int) -> int:
 
 
 def collect_pairs(
-    cands: Iterable[Text] | EncodedTexts,
-    refs: Iterable[Reference] | EncodedTexts,
-    contexts: Iterable[Context] | None = None,
+    cands: Cands,
+    refs: Refs,
+    contexts: Contexts = None,
 ) -> Pairs:
     """Check candidates and references, encoded or not.
 
@@ -332,7 +335,7 @@ def check_no_context(texts: Iterable[Text], what: str) -> None:
         raise InputError(f"{what} takes texts without a context. Give strings, or use `score`.")
 
 
-def collect_single(texts: Iterable[Text] | EncodedTexts, name: str) -> Side:
+def collect_single(texts: Cands, name: str) -> Side:
     """Check items that are single texts."""
     encoded = _encoded_before(texts)
     if encoded is None:
@@ -368,7 +371,7 @@ def check_text(text: object, name: str) -> Text:
     return check_string(text, name)
 
 
-def collect_items(items: Iterable[Reference] | EncodedTexts, name: str) -> Side:
+def collect_items(items: Refs, name: str) -> Side:
     """Check items of one text or several; `name` is their name in messages."""
     encoded = _encoded_before(items)
     if encoded is not None:
@@ -376,7 +379,7 @@ def collect_items(items: Iterable[Reference] | EncodedTexts, name: str) -> Side:
     return _side_of(list(_check_items(cast(Any, items), name)))
 
 
-def read_items(items: Iterable[Reference] | EncodedTexts, name: str) -> Iterator[Side]:
+def read_items(items: Refs, name: str) -> Iterator[Side]:
     """Check items as `collect_items` does, and yield them a few at a time."""
     encoded = _encoded_before(items)
     if encoded is not None:

@@ -7,7 +7,7 @@ with one CPU thread one stage runs at a time.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import starmap
@@ -39,6 +39,7 @@ from bertscore_onnx.text.tokenizer import (
     DEFAULT_MAX_LENGTH,
     TextTokenizer,
     TokenisedText,
+    TokenisedTexts,
     tokenise,
 )
 
@@ -244,7 +245,7 @@ class Pipeline(Closeable):
         max_items: int | None = None,
         advance: Callable[[float], object] = lambda candidates: None,
         max_seconds: float | None = None,
-        known: Mapping[Text, TokenisedText] | None = None,
+        known: TokenisedTexts | None = None,
     ) -> Iterator[ScoredChunk]:
         """Yield the scores and the statistics of each chunk, see `ScoredChunk`.
 
@@ -280,7 +281,7 @@ class Pipeline(Closeable):
         slices: Iterable[Pairs],
         call: Call | None = None,
         limit: ChunkLimit | None = None,
-        known: Mapping[Text, TokenisedText] | None = None,
+        known: TokenisedTexts | None = None,
     ) -> Iterator[Chunk]:
         """Yield the chunks of pairs, tokenised as they are read.
 
@@ -322,7 +323,7 @@ class Pipeline(Closeable):
         return replace(pairs, tokenised=by_text), TextStats.of(pairs.texts, tokenised)
 
     def encode(
-        self, sides: Sequence[Side], known: Mapping[Text, TokenisedText] | None = None
+        self, sides: Sequence[Side], known: TokenisedTexts | None = None
     ) -> tuple[list[EncodedTexts], TextStats]:
         """Encode the sides that are not encoded yet, each of their texts once."""
         second = sides[1] if len(sides) > 1 else singles(())
@@ -333,7 +334,7 @@ class Pipeline(Closeable):
         return list(encoded[: len(sides)]), chunk.stats
 
     def count_documents(
-        self, slices: Iterable[Side], known: dict[Text, TokenisedText] | None = None
+        self, slices: Iterable[Side], known: TokenisedTexts | None = None
     ) -> DocumentCounts:
         """Count in how many of the texts each token occurs.
 
@@ -350,18 +351,14 @@ class Pipeline(Closeable):
 
         return DocumentCounts.of_documents(documents(), self.manifest.vocab_size, self.tokenization)
 
-    def _ids_of(
-        self, texts: Sequence[str], known: dict[Text, TokenisedText] | None
-    ) -> list[Int64Array]:
+    def _ids_of(self, texts: Sequence[str], known: TokenisedTexts | None) -> list[Int64Array]:
         if known is None:
             return self.tokenizer(texts)[0]
         tokenised = self._tokenise_new(texts, known)
         known.update(zip(texts, tokenised, strict=True))
         return [text.ids for text in tokenised]
 
-    def _tokenise_new(
-        self, texts: Sequence[Text], known: Mapping[Text, TokenisedText]
-    ) -> list[TokenisedText]:
+    def _tokenise_new(self, texts: Sequence[Text], known: TokenisedTexts) -> list[TokenisedText]:
         """Tokenise texts, each once, unless they are known."""
         new = [text for text in dict.fromkeys(texts) if text not in known]
         made = dict(zip(new, self._tokenise(new), strict=True))
@@ -379,7 +376,7 @@ class Pipeline(Closeable):
         before, after = self.tokenizer.num_special_tokens
         return [ids[before : len(ids) - after] for ids in self.tokenizer(texts)[0]]
 
-    def _chunk(self, known: Mapping[Text, TokenisedText] | None) -> Chunk:
+    def _chunk(self, known: TokenisedTexts | None) -> Chunk:
         return Chunk(partial(self._tokenise_new, known=known or {}), self.model)
 
     def _planned(self, chunk: Chunk, call: Call) -> Chunk:

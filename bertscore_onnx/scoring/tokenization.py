@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Unpack, get_args
+from typing import Unpack
 
 import msgspec
 
@@ -15,7 +15,7 @@ from bertscore_onnx.arrays import Int64Array
 from bertscore_onnx.bundle.bundle import Bundle, open_bundle
 from bertscore_onnx.bundle.manifest import MAX_SIZE, Manifest
 from bertscore_onnx.concurrency.cpus import permitted_cpus, usable_cpus
-from bertscore_onnx.errors import InputError
+from bertscore_onnx.errors import InputError, check_choice
 from bertscore_onnx.files import StrPath
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.scoring.inputs import check_positive, read_items
@@ -39,8 +39,7 @@ def load_tokenizer(
     The tokenizers package uses threads for all CPUs or none: for fewer, texts are tokenised one
     after the other.
     """
-    if long_text not in get_args(LongText):
-        raise InputError(f'long_text is {long_text!r}; expected "truncate" or "window".')
+    check_choice("long_text", long_text, LongText)
     check_positive("max_length", max_length)
     manifest = bundle.manifest
     permitted, _ = permitted_cpus()

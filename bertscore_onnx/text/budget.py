@@ -213,16 +213,18 @@ def stages_of(node: Any, inner: str) -> list[dict[str, Any]]:
     `inner` is the name of the field in which a sequence has its stages.
     """
     stages = list(_stages(node, inner))
-    if len(stages) > MAX_STAGES:
-        raise ValueError(f"it has {len(stages):,} {inner}, and at most {MAX_STAGES} are accepted")
+    check_number("it has", len(stages), inner, MAX_STAGES)
     for stage in stages:
         for text in _strings({**stage, "precompiled_charsmap": None}):
-            if len(text) > LONGEST_STRING:
-                raise ValueError(
-                    f"its {stage['type']} has a string of {len(text):,} characters, and at most "
-                    f"{LONGEST_STRING:,} are accepted"
-                )
+            has_string = f"its {stage['type']} has a string of"
+            check_number(has_string, len(text), "characters", LONGEST_STRING)
     return stages
+
+
+def check_number(what: str, number: int, unit: str, most: int) -> None:
+    """Raise a ValueError for a number above the most that is accepted."""
+    if number > most:
+        raise ValueError(f"{what} {number:,} {unit}, and at most {most:,} are accepted")
 
 
 def _stages(node: Any, inner: str) -> Iterator[dict[str, Any]]:

@@ -75,6 +75,10 @@ class TokenisedText(NamedTuple):
     """How many of them stand for a word, or a character, that the vocabulary lacks."""
 
 
+TokenisedTexts = dict[Text, TokenisedText]
+"""Texts with their token ids."""
+
+
 class TextTokenizer:
     """The tokenizer of one bundle; it never changes, so threads may share it."""
 

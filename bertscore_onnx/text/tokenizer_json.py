@@ -16,7 +16,14 @@ from tokenizers import Tokenizer
 from tokenizers.models import Unigram, WordLevel
 
 from bertscore_onnx.errors import TokenizerError
-from bertscore_onnx.text.budget import LONGEST_STRING, MAX_ADDED, Budget, pattern_of, stages_of
+from bertscore_onnx.text.budget import (
+    LONGEST_STRING,
+    MAX_ADDED,
+    Budget,
+    check_number,
+    pattern_of,
+    stages_of,
+)
 
 MAX_FILE_BYTES = 64_000_000
 """Twice as many as any published tokenizer has."""
@@ -177,8 +184,8 @@ def _check_model(model: _Model) -> None:
             f'its "dropout" is {model.dropout}, so that the tokens of a text would be drawn at '
             "random in every call; set it to null in the model's tokenizer.json"
         )
-    _check_number("tokens", len(model.vocab))
-    _check_number("merges", len(model.merges))
+    check_number("it has", len(model.vocab), "tokens", MAX_TOKENS)
+    check_number("it has", len(model.merges), "merges", MAX_TOKENS)
     lengths = {
         "word": model.max_input_chars_per_word or 0,
         "unknown token": len(model.unk_token or ""),
@@ -196,25 +203,12 @@ def _check_model(model: _Model) -> None:
     tokens = [token for token, _ in model.vocab]
     lengths["token"] = max(map(len, tokens), default=0)
     _check_lengths(lengths)
-    size = _trie_bytes(tokens)
-    if size > MAX_TRIE_BYTES:
-        raise ValueError(
-            f"its tokens have {size:,} bytes, and at most {MAX_TRIE_BYTES:,} are accepted",
-        )
-
-
-def _check_number(what: str, number: int) -> None:
-    if number > MAX_TOKENS:
-        raise ValueError(f"it has {number:,} {what}, and at most {MAX_TOKENS:,} are accepted")
+    check_number("its tokens have", _trie_bytes(tokens), "bytes", MAX_TRIE_BYTES)
 
 
 def _check_lengths(lengths: Mapping[str, int]) -> None:
-    longest = LONGEST_WORD
     for what, length in lengths.items():
-        if length > longest:
-            raise ValueError(
-                f"its longest {what} has {length:,} characters, and at most {longest} are accepted",
-            )
+        check_number(f"its longest {what} has", length, "characters", LONGEST_WORD)
 
 
 def _check_ids(ids: Iterable[int]) -> None:
@@ -255,10 +249,7 @@ def _check_post_processor(processor: Any) -> None:
                 number += len(special[name]["ids"])
         if num_texts > 1:
             raise ValueError("it writes a text several times")
-    if number > MAX_SPECIAL:
-        raise ValueError(
-            f"it puts {number:,} tokens around a text, and at most {MAX_SPECIAL:,} are accepted",
-        )
+    check_number("it puts", number, "tokens around a text", MAX_SPECIAL)
 
 
 def _check_added(tokens: Sequence[dict[str, Any]], budget: Budget) -> None:
@@ -266,10 +257,7 @@ def _check_added(tokens: Sequence[dict[str, Any]], budget: Budget) -> None:
     _check_ids(token["id"] for token in tokens)
     _check_longest((token["content"] for token in tokens), "")
     total = sum(len(token["content"]) for token in tokens)
-    if total > MAX_ADDED:
-        raise ValueError(
-            f"it adds tokens of {total:,} characters, and at most {MAX_ADDED:,} are accepted",
-        )
+    check_number("it adds tokens of", total, "characters", MAX_ADDED)
     normalized = [token["content"] for token in tokens if token.get("normalized")]
     budget.check("".join(normalized))
     _check_longest(map(budget.normalized, normalized), " once normalised")
@@ -277,9 +265,4 @@ def _check_added(tokens: Sequence[dict[str, Any]], budget: Budget) -> None:
 
 def _check_longest(added: Iterable[str], state: str) -> None:
     longest = max(map(len, added), default=0)
-    accepted = LONGEST_STRING
-    if longest > accepted:
-        raise ValueError(
-            f"it adds a token of {longest:,} characters{state}, and at most {accepted:,} are "
-            "accepted",
-        )
+    check_number("it adds a token of", longest, f"characters{state}", LONGEST_STRING)
