@@ -94,16 +94,14 @@ def test_frames_have_it_beside_truncated_texts(scorer):
 
 @pytest.mark.filterwarnings("default::UserWarning")
 @pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
-def test_files_have_it_beside_truncated_texts(run, write, tiny_bundle, tmp_path, suffix):
+def test_files_have_it_beside_truncated_texts(run_score, write, tmp_path, suffix):
     lines = [
         json.dumps({"candidate": candidate, "references": references})
         for candidate, references in PAIRS
     ]
     output = tmp_path / f"out.{suffix}"
     table = write("in.jsonl", "\n".join(lines))
-    result = run(
-        "score", "-m", tiny_bundle, "-c", table, "--columns", "truncated=cut", "-o", output
-    )
+    result = run_score("-c", table, "--columns", "truncated=cut", "-o", output)
     assert "86 % of the tokens are unknown to this model in 4 of 12 texts" in result.stderr
     read = {
         "jsonl": lambda file: pd.read_json(file, lines=True),

@@ -41,6 +41,16 @@ def run():
 
 
 @pytest.fixture
+def run_score(run, tiny_bundle):
+    """Score with the tiny bundle."""
+
+    def run_score(*arguments, stdin=None):
+        return run("score", "-m", tiny_bundle, *arguments, stdin=stdin)
+
+    return run_score
+
+
+@pytest.fixture
 def stdin_is_a_pipe(monkeypatch):
     monkeypatch.setattr("typer.testing.make_input_stream", lambda content, charset: Pipe(content))
 

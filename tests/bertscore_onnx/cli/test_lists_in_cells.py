@@ -32,9 +32,9 @@ def expected(scorer):
 
 
 @pytest.fixture
-def scored(run, tiny_bundle):
+def scored(run_score):
     def scored(file, *arguments):
-        result = run("score", "-m", tiny_bundle, "-c", file, "--format", "jsonl", "-s", *arguments)
+        result = run_score("-c", file, "--format", "jsonl", "-s", *arguments)
         assert result.exit_code == 0, result.stderr
         return [json.loads(line)["f1"] for line in result.stdout.splitlines()]
 
@@ -51,13 +51,13 @@ WRITERS = {
 @pytest.mark.parametrize("second", WRITERS)
 @pytest.mark.parametrize("kind", [list, np.array])
 def test_lists_in_files_are_read_as_pandas_and_score_write_them(
-    run, scored, tiny_bundle, tmp_path, expected, first, second, kind
+    run_score, scored, tmp_path, expected, first, second, kind
 ):
     file, written = tmp_path / f"one.{first}", tmp_path / f"two.{second}"
     references = [kind(texts) for texts in LISTS]
     WRITERS[first](pd.DataFrame({"candidate": CANDIDATES, "reference": references}), file)
     assert scored(file) == expected
-    assert run("score", "-m", tiny_bundle, "-c", file, "-o", written).exit_code == 0
+    assert run_score("-c", file, "-o", written).exit_code == 0
     assert scored(written) == expected
 
 

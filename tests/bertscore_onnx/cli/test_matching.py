@@ -78,22 +78,14 @@ def test_contexts_are_lines_or_a_column(scored, files, tiny_bundle):
 
 
 @pytest.mark.filterwarnings("default::UserWarning")
-def test_one_table_has_pairs_and_contexts_and_comes_back(run, files, tiny_bundle):
+def test_one_table_has_pairs_and_contexts_and_comes_back(run_score, files):
     rows = [
         {"candidate": one, "reference": two, "context": [three] if three else None}
         for one, two, three in zip(CANDIDATES, REFERENCES, CONTEXTS, strict=True)
     ]
     (files / "t.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    arguments = [
-        "score",
-        "-m",
-        tiny_bundle,
-        "-c",
-        files / "t.jsonl",
-        "--context",
-        files / "t.jsonl",
-    ]
-    result = run(*arguments, "-o", files / "o.jsonl")
+    arguments = ["-c", files / "t.jsonl", "--context", files / "t.jsonl"]
+    result = run_score(*arguments, "-o", files / "o.jsonl")
     assert result.exit_code == 0, result.stderr
     assert result.stderr == "Warning: 2 texts have an empty context and are scored without one.\n"
     written = [json.loads(line) for line in (files / "o.jsonl").read_text().splitlines()]
@@ -112,7 +104,9 @@ def test_show_leaves_excluded_tokens_out(run, tiny_bundle):
     assert "The matching excludes all tokens of the candidate, so the pair scores 0." in empty
 
 
-def test_a_baseline_of_a_matching_goes_into_a_file_alone(run, refused, files, tiny_bundle):
+def test_a_baseline_of_a_matching_goes_into_a_file_alone(
+    run, run_score, refused, files, tiny_bundle
+):
     (files / "corpus.txt").write_text(
         "".join(f"the {word} sat on the mat {word}\n" for word in ["cat", "dog"] * 10)
     )
@@ -127,18 +121,8 @@ def test_a_baseline_of_a_matching_goes_into_a_file_alone(run, refused, files, ti
     ]
     assert run(*arguments, "-o", files / "b.csv").exit_code == 0
     rescaled = ["--rescale-with-baseline", "--baseline-path", files / "b.csv"]
-    texts = [
-        "score",
-        "-m",
-        tiny_bundle,
-        "-c",
-        files / "c.txt",
-        "-r",
-        files / "r.txt",
-        "--matching",
-        "exclude=special",
-    ]
-    assert "rescale:file-" in run(*texts, *rescaled).stdout
+    texts = ["-c", files / "c.txt", "-r", files / "r.txt", "--matching", "exclude=special"]
+    assert "rescale:file-" in run_score(*texts, *rescaled).stdout
     assert "--into-bundle" in refused(*arguments, "--into-bundle", "en")
 
 

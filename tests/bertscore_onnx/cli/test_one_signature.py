@@ -15,7 +15,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.* have an empty context:UserWar
     ("contexts", "is_marked"),
     [([None, None], False), (["", " "], False), ([[], [""]], False), (["", "a mat"], True)],
 )
-def test_blank_contexts_are_none(run, tiny_bundle, tmp_path, scorer, contexts, is_marked):
+def test_blank_contexts_are_none(run_score, tmp_path, scorer, contexts, is_marked):
     expected = str(scorer.signature.in_context() if is_marked else scorer.signature)
     rows = {"candidate": TEXTS, "reference": TEXTS, "context": contexts}
     scored = scorer.score_frame(pyarrow.table(rows), context="context")
@@ -28,17 +28,17 @@ def test_blank_contexts_are_none(run, tiny_bundle, tmp_path, scorer, contexts, i
             for row in zip(*rows.values(), strict=True)
         )
     )
-    result = run("score", "-m", tiny_bundle, "-c", file, "--context", file, "--format", "json")
+    result = run_score("-c", file, "--context", file, "--format", "json")
     assert json.loads(result.stdout)["signature"] == expected
 
 
 @pytest.mark.usefixtures("stdin_is_a_pipe")
 @pytest.mark.parametrize("options", [[], ["-o", "-"]])
-def test_references_in_a_pipe_are_counted(run, tiny_bundle, scorer, options):
+def test_references_in_a_pipe_are_counted(run_score, scorer, options):
     references = [["a mat"], ["the cat", "a dog", "a mat"]]
     pairs = zip(TEXTS, references, strict=True)
     lines = [json.dumps({"candidate": text, "references": of_text}) for text, of_text in pairs]
     arguments = ["-c", "-", "--input-format", "jsonl", "--format", "json", *options]
-    result = run("score", "-m", tiny_bundle, *arguments, stdin="\n".join(lines).encode())
+    result = run_score(*arguments, stdin="\n".join(lines).encode())
     assert json.loads(result.stdout)["signature"] == str(scorer.score(TEXTS, references).signature)
     assert "|references:1-3|" in result.stdout

@@ -38,26 +38,16 @@ def files(write, tiny_bundle):
     ],
 )
 @pytest.mark.parametrize("more", [[], ["-q"]])
-def test_references_follow_one_option_or_several(run, files, tiny_bundle, options, more):
+def test_references_follow_one_option_or_several(run, run_score, files, tiny_bundle, options, more):
     names = dict(zip(("CANDIDATES", "FIRST", "SECOND"), map(str, files), strict=True))
     arguments = [re.sub("[A-Z]{5,}", lambda name: names[name[0]], option) for option in options]
-    expected = run("score", "-m", tiny_bundle, "-c", files[0], "-r", files[1], "-r", files[2])
+    expected = run_score("-c", files[0], "-r", files[1], "-r", files[2])
     result = run("score", *arguments, *more, "-m", tiny_bundle)
     assert (result.exit_code, result.stdout) == (0, expected.stdout)
 
 
-def test_a_hyphen_may_be_a_later_value(run, files, tiny_bundle):
-    result = run(
-        "score",
-        "-m",
-        tiny_bundle,
-        "-r",
-        files[1],
-        "-",
-        "-c",
-        files[0],
-        stdin="the cat\na red house\n",
-    )
+def test_a_hyphen_may_be_a_later_value(run_score, files):
+    result = run_score("-r", files[1], "-", "-c", files[0], stdin="the cat\na red house\n")
     assert result.stdout.endswith(" P: 1.000000 R: 1.000000 F1: 1.000000\n")
 
 

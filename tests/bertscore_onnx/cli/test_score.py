@@ -58,7 +58,7 @@ def test_a_mean_below_the_bound_fails_after_it_is_printed(
 
 
 @pytest.mark.parametrize("number", [2, 4, 9, 10, 30])
-def test_the_gate_says_what_it_rests_on(run, write, tiny_bundle, number):
+def test_the_gate_says_what_it_rests_on(run_score, write, tiny_bundle, number):
     words = ["the", "cat", "sat", "on", "a", "mat", "and", "saw", "red", "dogs"]
     candidates = [" ".join(words[row % 7 : row % 7 + 1 + row % 3]) for row in range(number)]
     references = [" ".join(words[row % 5 :]) for row in range(number)]
@@ -75,7 +75,7 @@ def test_the_gate_says_what_it_rests_on(run, write, tiny_bundle, number):
     for bound in (low + 0.01, high + 0.01):
         if not 0 <= bound <= 1:
             continue
-        result = run("score", "-m", tiny_bundle, *files, "--min-f1", bound, "--format", "json")
+        result = run_score(*files, "--min-f1", bound, "--format", "json")
         assert (result.exit_code, result.stderr.split(":")[0]) == (
             (0, "Passed") if mean >= bound else (1, "Failed")
         )
@@ -183,10 +183,10 @@ def test_underscored_names_of_bert_score_work(run, arguments, write):
     ],
 )
 def test_long_texts_are_cut_with_a_warning_or_encoded_in_windows(
-    run, write, tiny_bundle, options, field, message
+    run_score, write, options, field, message
 ):
     path = write("long.txt", "cat dog " * 40 + "\n")
-    result = run("score", "-m", tiny_bundle, "-c", path, "-r", path, *options)
+    result = run_score("-c", path, "-r", path, *options)
     assert result.exit_code == 0
     assert f"|{field}|" in result.stdout
     assert (message in result.stderr, bool(result.stderr)) == (True, bool(message))

@@ -63,19 +63,17 @@ def columns(table):
     return columns
 
 
-def test_candidates_and_references_may_be_in_files_of_different_formats(
-    run, table, write, tiny_bundle
-):
+def test_candidates_and_references_may_be_in_files_of_different_formats(run_score, table, write):
     texts = write("candidates.txt", "".join(f"{candidate}\n" for candidate, *_ in PAIRS))
     references = write("references.txt", "".join(f"{reference}\n" for _, reference, _ in PAIRS))
     objects, rows = table("pairs.jsonl"), table("pairs.csv")
     formats = ["--input-format", "jsonl", "text"]
-    expected = run("score", "-m", tiny_bundle, "-c", rows).stdout
+    expected = run_score("-c", rows).stdout
     assert expected
-    assert run("score", "-m", tiny_bundle, "-c", texts, "-r", rows).stdout == expected
-    assert run("score", "-m", tiny_bundle, "-c", objects, "-r", rows).stdout == expected
+    assert run_score("-c", texts, "-r", rows).stdout == expected
+    assert run_score("-c", objects, "-r", rows).stdout == expected
     arguments = ["-c", "-", "-r", references, *formats]
-    assert run("score", "-m", tiny_bundle, *arguments, stdin=objects.read_text()).stdout == expected
+    assert run_score(*arguments, stdin=objects.read_text()).stdout == expected
 
 
 def test_json_lines_are_not_scored_as_texts_unless_asked_to(run, refused, write, tiny_bundle):
@@ -87,17 +85,17 @@ def test_json_lines_are_not_scored_as_texts_unless_asked_to(run, refused, write,
 
 
 @pytest.mark.parametrize("name", ["out.txt", "out"])
-def test_a_file_of_another_suffix_is_tsv(run, columns, tiny_bundle, tmp_path, name):
-    run("score", "-m", tiny_bundle, *columns("pairs.jsonl"), "-o", tmp_path / name)
+def test_a_file_of_another_suffix_is_tsv(run_score, columns, tmp_path, name):
+    run_score(*columns("pairs.jsonl"), "-o", tmp_path / name)
     assert (tmp_path / name).read_text().startswith("candidate\treferences\tprecision\t")
 
 
-def test_texts_of_files_are_columns_with_the_best_reference(run, write, tiny_bundle, tmp_path):
+def test_texts_of_files_are_columns_with_the_best_reference(run_score, write, tmp_path):
     paths = [
         write(f"{side}.txt", "".join(f"{text}\n" for text in texts))
         for side, texts in enumerate(zip(*PAIRS, strict=True))
     ]
-    run("score", "-m", tiny_bundle, "-c", paths[0], "-r", *paths[1:], "-o", tmp_path / "out.csv")
+    run_score("-c", paths[0], "-r", *paths[1:], "-o", tmp_path / "out.csv")
     frame = pd.read_csv(tmp_path / "out.csv")
     assert list(frame) == ["candidate", "reference", "precision", "recall", "f1", "best_reference"]
     best = [
@@ -107,33 +105,27 @@ def test_texts_of_files_are_columns_with_the_best_reference(run, write, tiny_bun
     assert frame["reference"].tolist() == best
 
 
-def test_json_in_a_file_has_pairs_and_means(run, columns, tiny_bundle, tmp_path):
+def test_json_in_a_file_has_pairs_and_means(run_score, columns, tmp_path):
     inputs = columns("pairs.jsonl")
-    result = run("score", "-m", tiny_bundle, *inputs, "-o", tmp_path / "out.json")
+    result = run_score(*inputs, "-o", tmp_path / "out.json")
     written_object = json.loads((tmp_path / "out.json").read_text())
-    expected = json.loads(run("score", "-m", tiny_bundle, *inputs, "--format", "json", "-s").stdout)
+    expected = json.loads(run_score(*inputs, "--format", "json", "-s").stdout)
     for segment, (candidate, *references) in zip(expected["segments"], PAIRS, strict=True):
         segment |= {"candidate": candidate, "references": references}
     assert written_object == expected
-    assert result.stdout == run("score", "-m", tiny_bundle, *inputs).stdout
+    assert result.stdout == run_score(*inputs).stdout
 
 
 @pytest.mark.filterwarnings("default::UserWarning")
 @pytest.mark.parametrize("more", [[], ["a house"]])
-def test_a_fourth_name_adds_a_column_of_truncated_texts(run, write, tiny_bundle, tmp_path, more):
+def test_a_fourth_name_adds_a_column_of_truncated_texts(run_score, write, tmp_path, more):
     long = "the cat sat on the mat " * 20
     rows = [("a cat", ["the cat"]), (long, ["the cat"]), ("a dog", [long]), ("a dog", ["a"])] * 3
     objects = [
         {"candidate": candidate, "references": references + more} for candidate, references in rows
     ]
-    arguments = [
-        "score",
-        "-m",
-        tiny_bundle,
-        "-c",
-        write("in.jsonl", "\n".join(map(json.dumps, objects))),
-    ]
-    result = run(
+    arguments = ["-c", write("in.jsonl", "\n".join(map(json.dumps, objects)))]
+    result = run_score(
         *arguments,
         "--columns",
         "precision=p,recall=r,f1=f,truncated=cut",
@@ -153,11 +145,11 @@ def test_a_fourth_name_adds_a_column_of_truncated_texts(run, write, tiny_bundle,
         *["best_reference"] * len(more),
     ]
     assert frame["cut"].tolist() == [False, True, True, False] * 3
-    assert json.loads(run(*arguments, "--format", "json").stdout)["truncated"] == 6
+    assert json.loads(run_score(*arguments, "--format", "json").stdout)["truncated"] == 6
 
 
-def test_json_lines_are_whole_objects(run, columns, tiny_bundle, scores):
-    result = run("score", "-m", tiny_bundle, *columns("pairs.tsv"), "--format", "jsonl", "-s")
+def test_json_lines_are_whole_objects(run_score, columns, scores):
+    result = run_score(*columns("pairs.tsv"), "--format", "jsonl", "-s")
     objects = [json.loads(line) for line in result.stdout.splitlines()]
     assert [list(one.values()) for one in objects] == [
         [*score, score.best_reference] for score in scores.each()
@@ -168,12 +160,12 @@ def test_json_lines_are_whole_objects(run, columns, tiny_bundle, scores):
 
 @pytest.mark.usefixtures("small_chunks")
 @pytest.mark.parametrize("options", [["--idf"], []])
-def test_texts_stand_beside_their_scores_over_many_chunks(run, write, tiny_bundle, options):
+def test_texts_stand_beside_their_scores_over_many_chunks(run_score, write, options):
     texts = [f"the cat {'sat ' * number}on" for number in range(20)]
     path = write("texts.txt", "".join(f"{text}\n" for text in texts))
     for candidates, stdin in ((path, None), ("-", path.read_text())):
         arguments = ["-c", candidates, "-r", path, *options, "--format", "jsonl"]
-        scored = run("score", "-m", tiny_bundle, *arguments, stdin=stdin).stdout.splitlines()
+        scored = run_score(*arguments, stdin=stdin).stdout.splitlines()
         assert [json.loads(line)["candidate"] for line in scored] == texts
 
 
@@ -242,23 +234,13 @@ def test_an_interrupted_run_leaves_whole_lines_in_its_file(start_scoring, write,
 
 @pytest.mark.parametrize("name", ["out.csv", "out.json", "out.parquet"])
 def test_the_old_file_stays_until_the_new_one_is_whole(
-    run, write, tiny_bundle, tmp_path, stdin_is_a_pipe, name
+    run, run_score, write, tmp_path, stdin_is_a_pipe, name
 ):
     (tmp_path / name).write_text("of yesterday")
     rows = "candidate,reference\n" + "a cat,the cat\n" * 5
-    options = [
-        "score",
-        "-m",
-        tiny_bundle,
-        "-c",
-        "-",
-        "--input-format",
-        "csv",
-        "-o",
-        tmp_path / name,
-    ]
+    options = ["-c", "-", "--input-format", "csv", "-o", tmp_path / name]
     for number in (1, 2):
-        result = run(*options, stdin=f"{rows}alone\n".encode())
+        result = run_score(*options, stdin=f"{rows}alone\n".encode())
         assert result.exit_code == 2
         assert (
             f"{tmp_path / name}.part{number}; {tmp_path / name} is as it was. `score` cannot"
@@ -268,18 +250,15 @@ def test_the_old_file_stays_until_the_new_one_is_whole(
         assert (tmp_path / f"{name}.part{number}").stat().st_size
     assert f"Warning: {tmp_path / name}.part1 has rows of a run" in result.stderr
     (tmp_path / name).chmod(0o604)
-    assert run(*options, stdin=rows.encode()).exit_code == 0
+    assert run_score(*options, stdin=rows.encode()).exit_code == 0
     assert (tmp_path / name).read_bytes() != b"of yesterday"
     assert (tmp_path / name).stat().st_mode & 0o777 == 0o604
     assert {path.name for path in tmp_path.iterdir()} == {name, f"{name}.part1", f"{name}.part2"}
 
 
-def test_a_run_without_rows_leaves_nothing_beside(run, tiny_bundle, tmp_path, stdin_is_a_pipe):
+def test_a_run_without_rows_leaves_nothing_beside(run_score, tmp_path, stdin_is_a_pipe):
     options = ["-c", "-", "--input-format", "csv", "-o", tmp_path / "out.csv"]
-    assert (
-        run("score", "-m", tiny_bundle, *options, stdin=b"candidate,reference\nalone\n").exit_code
-        == 2
-    )
+    assert run_score(*options, stdin=b"candidate,reference\nalone\n").exit_code == 2
     assert list(tmp_path.iterdir()) == []
 
 
@@ -287,7 +266,7 @@ def test_a_run_without_rows_leaves_nothing_beside(run, tiny_bundle, tmp_path, st
 @pytest.mark.parametrize("name", ["out.csv", "out.jsonl", "out.parquet"])
 @pytest.mark.parametrize("piped", [False, True])
 def test_all_rows_have_the_best_reference_wherever_the_row_with_several_references_is(
-    run, write, tiny_bundle, tmp_path, name, piped, monkeypatch
+    run_score, write, tmp_path, name, piped, monkeypatch
 ):
     if name.endswith(".parquet"):
         pytest.importorskip("pyarrow.parquet", reason="needs the extra parquet")
@@ -301,9 +280,7 @@ def test_all_rows_have_the_best_reference_wherever_the_row_with_several_referenc
     for rows in ([several] + [one] * 19, [one] * 19 + [several]):
         table = write("in.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows))
         source = ["-c", "-", "--input-format", "jsonl"] if piped else ["-c", table]
-        result = run(
-            "score", "-m", tiny_bundle, *source, "-o", tmp_path / name, stdin=table.read_bytes()
-        )
+        result = run_score(*source, "-o", tmp_path / name, stdin=table.read_bytes())
         assert result.exit_code == 0, result.stderr
         read = {
             ".csv": pd.read_csv,
@@ -316,12 +293,12 @@ def test_all_rows_have_the_best_reference_wherever_the_row_with_several_referenc
 
 @pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="needs names of descriptors")
 def test_names_of_open_files_and_of_standard_output_are_written_to_themselves(
-    run, columns, tiny_bundle, tmp_path
+    run_score, columns, tmp_path
 ):
-    arguments = ["score", "-m", tiny_bundle, *columns("pairs.tsv"), "-o"]
-    printed = run(*arguments, "-")
+    arguments = [*columns("pairs.tsv"), "-o"]
+    printed = run_score(*arguments, "-")
     for name in ("/dev/stdout", "/dev/fd/1"):
-        result = run(*arguments, name)
+        result = run_score(*arguments, name)
         assert (result.stdout, result.stderr) == (printed.stdout, printed.stderr)
     reading, writing = os.pipe()
     with (
@@ -330,7 +307,7 @@ def test_names_of_open_files_and_of_standard_output_are_written_to_themselves(
     ):
         log.write(b"before\n")
         for descriptor in (writing, log.fileno()):
-            result = run(*arguments, f"/dev/fd/{descriptor}", "--format", "tsv")
+            result = run_score(*arguments, f"/dev/fd/{descriptor}", "--format", "tsv")
             assert (result.exit_code, result.stdout) == (0, printed.stderr)
         log.write(b"after\n")
         os.close(writing)

@@ -50,27 +50,18 @@ def write(frame, path):
     return path
 
 
-def test_the_gate_holds_for_every_group(run, tiny_bundle, tmp_path):
+def test_the_gate_holds_for_every_group(run_score, tmp_path):
     frame = pd.DataFrame(
         {"candidate": ["a cat", "a dog"], "reference": ["a cat", "the house"], "topic": ["x", "y"]}
     )
-    arguments = [
-        "score",
-        "-m",
-        tiny_bundle,
-        "-c",
-        write(frame, tmp_path / "in.csv"),
-        "--by",
-        "topic",
-        "-q",
-    ]
-    result = run(*arguments, "--min-f1", 0.999)
+    arguments = ["-c", write(frame, tmp_path / "in.csv"), "--by", "topic", "-q"]
+    result = run_score(*arguments, "--min-f1", 0.999)
     lines = result.stderr.splitlines()
     assert (result.exit_code, [line.partition(" is ")[0] for line in lines]) == (
         1,
         ["Failed: the mean F1", "Failed: the mean F1 of the group y"],
     )
-    assert run(*arguments, "--min-f1", 0.1).exit_code == 0
+    assert run_score(*arguments, "--min-f1", 0.1).exit_code == 0
 
 
 @pytest.mark.parametrize("column", ["year", "domain"])
@@ -115,11 +106,11 @@ def test_text_tsv_and_json_agree(run, run_json, tiny_bundle, tmp_path):
 @pytest.mark.parametrize(
     "options", [["-s"], ["-s", "--idf"], ["-o", "out.csv"], ["-o", "out.parquet", "--idf"]]
 )
-def test_groups_stand_beside_rows(run, tiny_bundle, tmp_path, monkeypatch, options):
+def test_groups_stand_beside_rows(run_score, tmp_path, monkeypatch, options):
     monkeypatch.chdir(tmp_path)
     write(FRAME, tmp_path / "a.parquet")
-    command = ["score", "-m", tiny_bundle, "-c", "a.parquet"]
-    alone, beside = run(*command, *options), run(*command, *options, "--by", "year")
+    command = ["-c", "a.parquet"]
+    alone, beside = run_score(*command, *options), run_score(*command, *options, "--by", "year")
     assert beside.exit_code == 0
     if "-s" in options:
         assert beside.stdout == alone.stdout
@@ -132,7 +123,7 @@ def test_groups_stand_beside_rows(run, tiny_bundle, tmp_path, monkeypatch, optio
     with_idf = ["--idf"] if "--idf" in options else []
     assert (
         summary.splitlines()[-5:]
-        == run(*command, *with_idf, "--by", "year").stdout.splitlines()[-5:]
+        == run_score(*command, *with_idf, "--by", "year").stdout.splitlines()[-5:]
     )
 
 
@@ -147,13 +138,11 @@ def test_the_table_of_references_may_have_the_groups(run_json, tiny_bundle, tmp_
     assert run_json(*command, "-c", candidates, "-r", references) == run_json(*command, "-c", both)
 
 
-def test_names_with_tabs_and_line_ends_come_back_from_tsv(run, tiny_bundle, tmp_path):
+def test_names_with_tabs_and_line_ends_come_back_from_tsv(run_score, tmp_path):
     names = ["a\tb", "a\nb", "a\rb", 'a "b"', "a b"]
     rows = [{"candidate": "it", "reference": "it", "domain": name} for name in names]
     (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    result = run(
-        "score", "-m", tiny_bundle, "-c", tmp_path / "in.jsonl", "--by", "domain", "--format", "tsv"
-    )
+    result = run_score("-c", tmp_path / "in.jsonl", "--by", "domain", "--format", "tsv")
     (tmp_path / "out.tsv").write_bytes(result.stdout_bytes)
     read = pd.read_csv(tmp_path / "out.tsv", sep="\t", lineterminator="\n")
     assert sorted(read["group"]) == sorted(names)

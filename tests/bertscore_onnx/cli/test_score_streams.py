@@ -64,9 +64,9 @@ def test_a_signal_leaves_the_lines_of_what_was_scored_and_no_means(
 
 
 @pytest.mark.usefixtures("stdin_is_a_pipe")
-def test_pairs_are_scored_before_a_damaged_line_of_a_pipe(run, references, tiny_bundle, printed):
+def test_pairs_are_scored_before_a_damaged_line_of_a_pipe(run_score, references, printed):
     damaged = lines(TEXTS[:7]).encode() + b"Z\xfcrich\n"
-    result = run("score", "-m", tiny_bundle, "-c", "-", "-r", references, "-s", stdin=damaged)
+    result = run_score("-c", "-", "-r", references, "-s", stdin=damaged)
     assert (result.exit_code, result.stdout_bytes) == (2, b"".join(printed[:8]))
     assert result.stderr.startswith(
         "Error: Standard input is not UTF-8: line 8 has the byte 0xFC at offset "
@@ -81,14 +81,14 @@ def files(write, references):
 @pytest.mark.usefixtures("stdin_is_a_pipe")
 @pytest.mark.parametrize("piped", ["-c", "-r", None])
 def test_idf_weights_and_signature_are_those_of_all_references(
-    run, files, write, tiny_bundle, piped
+    run_score, files, write, tiny_bundle, piped
 ):
     others = ("-r", write("others.txt", lines(TEXTS[::-1])))
     arguments = [
         "-" if at and files[at - 1] == piped else argument for at, argument in enumerate(files)
     ]
     stdin = files[files.index(piped) + 1].read_bytes() if piped else b""
-    result = run("score", "-m", tiny_bundle, *arguments, *others, "--idf", "-s", stdin=stdin)
+    result = run_score(*arguments, *others, "--idf", "-s", stdin=stdin)
     with BERTScorer(tiny_bundle, device="cpu", idf=True) as scorer:
         scores, signature = scorer.score(
             TEXTS, list(zip(OTHERS, TEXTS[::-1], strict=True)), return_hash=True
@@ -135,7 +135,7 @@ def test_a_bundle_of_all_layers_is_scored_on_request_only(refused, files, all_la
     ],
 )
 def test_no_bar_comes_unasked_among_scores_on_a_terminal(
-    run, score_on, files, tiny_bundle, monkeypatch, options, terminal, verbose
+    run_score, score_on, files, monkeypatch, options, terminal, verbose
 ):
     asked = []
     original = BERTScorer.stream
@@ -146,5 +146,5 @@ def test_no_bar_comes_unasked_among_scores_on_a_terminal(
 
     score_on(terminal)
     monkeypatch.setattr(BERTScorer, "stream", stream)
-    assert run("score", "-m", tiny_bundle, *files, *options).exit_code == 0
+    assert run_score(*files, *options).exit_code == 0
     assert asked == [verbose]

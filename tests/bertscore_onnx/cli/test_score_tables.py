@@ -97,20 +97,9 @@ def read_cells(path, delimiter):
 
 
 @pytest.fixture
-def scored(run, tiny_bundle, tmp_path):
+def scored(run_score, tmp_path):
     def scored(path, output, *options, **streams):
-        result = run(
-            "score",
-            "-m",
-            tiny_bundle,
-            "-c",
-            path,
-            *COLUMNS,
-            "-o",
-            tmp_path / output,
-            *options,
-            **streams,
-        )
+        result = run_score("-c", path, *COLUMNS, "-o", tmp_path / output, *options, **streams)
         assert (result.exit_code, result.stderr) == (0, "")
         return tmp_path / output
 
@@ -203,20 +192,10 @@ def test_rows_are_kept_over_many_chunks_and_with_idf(write_table, scored, small_
 
 
 def test_the_last_row_may_lack_its_end_and_quotes_may_be_ordinary_characters(
-    run, write, tiny_bundle, tmp_path
+    run_score, write, tmp_path
 ):
     path = write("in.tsv", 'candidate\tnote\treference\r\n"a cat\t"\tthe "cat\r\nthe dog\t\ta dog')
-    run(
-        "score",
-        "-m",
-        tiny_bundle,
-        "-c",
-        path,
-        "--input-format",
-        "quotes=no",
-        "-o",
-        tmp_path / "out.tsv",
-    )
+    run_score("-c", path, "--input-format", "quotes=no", "-o", tmp_path / "out.tsv")
     head, first, second, rest = (tmp_path / "out.tsv").read_bytes().split(b"\r\n")
     assert head == b"candidate\tnote\treference\tprecision\trecall\tf1"
     assert first.startswith(b'"a cat\t"\tthe "cat\t0.')
@@ -224,26 +203,26 @@ def test_the_last_row_may_lack_its_end_and_quotes_may_be_ordinary_characters(
     assert rest == b""
 
 
-def test_the_byte_order_mark_of_a_spreadsheet_stays(run, write, tiny_bundle, tmp_path):
+def test_the_byte_order_mark_of_a_spreadsheet_stays(run_score, write, tmp_path):
     path = write("in.csv", "\ufeffcandidate;reference\r\nein Mädchen;ein Mädchen\r\n".encode())
-    run("score", "-m", tiny_bundle, "-c", path, "-o", tmp_path / "out.csv")
+    run_score("-c", path, "-o", tmp_path / "out.csv")
     assert (
         (tmp_path / "out.csv")
         .read_bytes()
         .startswith("\ufeffcandidate;reference;precision;".encode())
     )
-    run("score", "-m", tiny_bundle, "-c", path, "-o", tmp_path / "out.tsv")
+    run_score("-c", path, "-o", tmp_path / "out.tsv")
     assert (tmp_path / "out.tsv").read_bytes().startswith(b"candidate\treference\tprecision\t")
 
 
-def test_a_table_without_a_header_stays_one(run, write, tiny_bundle, tmp_path):
+def test_a_table_without_a_header_stays_one(run_score, write, tmp_path):
     path = write("in.csv", "1,a cat,the cat\n")
     options = ["--input-format", "header=no", "--columns", "candidate=2", "reference=3"]
-    run("score", "-m", tiny_bundle, "-c", path, *options, "-o", tmp_path / "out.csv")
+    run_score("-c", path, *options, "-o", tmp_path / "out.csv")
     assert (tmp_path / "out.csv").read_text().startswith("1,a cat,the cat,0.")
 
 
-def test_references_and_the_context_may_be_written_in_another_way(run, write, tiny_bundle):
+def test_references_and_the_context_may_be_written_in_another_way(run_score, write):
     tables = [
         "-c",
         write("c.csv", "1|a cat\n"),
@@ -252,19 +231,16 @@ def test_references_and_the_context_may_be_written_in_another_way(run, write, ti
     ]
     formats = ["--input-format", "header=no,delimiter=|", "tsv", "--columns", "candidate=2"]
     texts = ["-c", write("c.txt", "a cat\n"), "-r", write("t.txt", "the cat\n")]
-    assert (
-        run("score", "-m", tiny_bundle, *tables, *formats).stdout
-        == run("score", "-m", tiny_bundle, *texts).stdout
-    )
+    assert run_score(*tables, *formats).stdout == run_score(*texts).stdout
     context = ["--context", write("before.csv", "the dog|1\n")]
     before = ["--context", write("before.txt", "the dog\n")]
-    scores = run("score", "-m", tiny_bundle, *tables, *context, *formats, "context=1").stdout
-    assert scores == run("score", "-m", tiny_bundle, *texts, *before).stdout
+    scores = run_score(*tables, *context, *formats, "context=1").stdout
+    assert scores == run_score(*texts, *before).stdout
 
 
 @pytest.mark.parametrize("name", ["in.csv", "in.jsonl", "in.parquet"])
 def test_a_column_with_the_name_of_a_score_is_an_error_unless_scores_have_other_names(
-    refused, run, write_table, tiny_bundle, tmp_path, name
+    refused, run_score, write_table, tmp_path, name
 ):
     path = write_table(name)
     options = [
@@ -279,12 +255,7 @@ def test_a_column_with_the_name_of_a_score_is_an_error_unless_scores_have_other_
     message = refused("score", "-m", "no-such-model", *options, "--columns", "recall=day")
     assert "there is a column 'day' already" in message
     assert "--columns f1=NAME" in message
-    assert (
-        run(
-            "score", "-m", tiny_bundle, *options, "--columns", "precision=p", "recall=r", "f1=f"
-        ).exit_code
-        == 0
-    )
+    assert run_score(*options, "--columns", "precision=p", "recall=r", "f1=f").exit_code == 0
     assert read_cells(tmp_path / "out.csv", ",")[0][-3:] == ["p", "r", "f"]
     assert "--columns" in refused("score", "-m", "x", *options, "--columns", "recall=f1")
 
@@ -310,18 +281,18 @@ def test_json_lines_get_no_second_column_of_the_best_reference(
     assert "there is a column 'best_reference' already" in message
 
 
-def test_seg_level_writes_scores_alone(run, scored, write_table, tiny_bundle):
+def test_seg_level_writes_scores_alone(run_score, scored, write_table):
     path = write_table("in.parquet")
-    printed = run("score", "-m", tiny_bundle, "-c", path, *COLUMNS, "-s").stdout
+    printed = run_score("-c", path, *COLUMNS, "-s").stdout
     assert printed.startswith("precision\trecall\tf1\n0.")
     assert scored(path, "out.tsv", "-s").read_text() == printed
     assert pq.read_schema(scored(path, "out.parquet", "-s")).names == SCORES
 
 
 def test_references_in_files_of_their_own_leave_the_table_of_candidates_as_it_is(
-    run, write, tiny_bundle, tmp_path
+    run_score, write, tmp_path
 ):
-    run("score", "-m", tiny_bundle, "-c", write("c.csv", "id,candidate\n01,a cat\n"), "-r", write("r.txt", "the cat\n"),
+    run_score("-c", write("c.csv", "id,candidate\n01,a cat\n"), "-r", write("r.txt", "the cat\n"),
         "-o", tmp_path / "out.csv")  # fmt: skip
     assert (
         (tmp_path / "out.csv")
@@ -350,10 +321,10 @@ def test_a_full_disk_is_named_and_leaves_whole_rows(run_process, write, tiny_bun
     assert part.stat().st_size <= 1050
 
 
-def test_after_an_error_parquet_has_the_rows_before(run, tiny_bundle, tmp_path, stdin_is_a_pipe):
+def test_after_an_error_parquet_has_the_rows_before(run_score, tmp_path, stdin_is_a_pipe):
     options = ["-c", "-", "--input-format", "csv", "-o", tmp_path / "out.parquet"]
     rows = "id,candidate,reference\n" + "".join(f"0{row},a cat,the cat\n" for row in range(5))
-    result = run("score", "-m", tiny_bundle, *options, stdin=f"{rows}06,a cat\n".encode())
+    result = run_score(*options, stdin=f"{rows}06,a cat\n".encode())
     assert result.exit_code == 2
     assert "line 7: there are 2 fields; expected 3" in result.stderr
     assert pq.read_table(tmp_path / "out.parquet.part1")["id"].to_pylist() == [
@@ -362,9 +333,7 @@ def test_after_an_error_parquet_has_the_rows_before(run, tiny_bundle, tmp_path, 
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet"])
-def test_numbered_columns_are_further_references_in_every_format(
-    run, scorer, tiny_bundle, tmp_path, kind
-):
+def test_numbered_columns_are_further_references_in_every_format(run_score, scorer, tmp_path, kind):
     further = {"Reference_3": CELLS["prediction"], "reference2": CELLS["gold"][::-1]}
     pairs = {"response": CELLS["prediction"], **further, "reference": CELLS["gold"]}
     names = ["reference", "reference2", "Reference_3"]
@@ -380,7 +349,7 @@ def test_numbered_columns_are_further_references_in_every_format(
             frame.to_csv(path, index=False, sep="\t" if kind == "tsv" else ",")
     files = {name: tmp_path / f"{name}.{kind}" for name in ("one", "cands", "refs")}
     for inputs in (["-c", files["one"]], ["-c", files["cands"], "-r", files["refs"]]):
-        found = run("score", "-m", tiny_bundle, *inputs, "--format", "json")
+        found = run_score(*inputs, "--format", "json")
         assert json.loads(found.stdout)["f1"] == pytest.approx(expected.F.mean(), rel=1e-6)
         assert "references:3" in found.stdout
     scored = scorer.score_frame(pd.DataFrame(pairs))

@@ -73,21 +73,21 @@ def expected(scorer):
     return scorer.score_frame(pd.DataFrame(ROWS))["f1"].tolist()
 
 
-def test_it_is_read_from_a_file_and_a_pipe(run, blocks, tiny_bundle, expected, tmp_path):
+def test_it_is_read_from_a_file_and_a_pipe(run_score, blocks, expected, tmp_path):
     assert format_of("T.BLOCKS.gz") == "blocks"
     out = tmp_path / "out.jsonl"
     piped = ["-c", "-", "--input-format", "blocks"]
     for inputs in (["-c", blocks], ["-c", blocks, "-r", blocks], piped):
         stdin = blocks.read_text() if inputs is piped else None
-        run("score", "-m", tiny_bundle, *inputs, "-o", out, stdin=stdin)
+        run_score(*inputs, "-o", out, stdin=stdin)
         rows = list(map(json.loads, out.read_text().splitlines()))
         assert [row["f1"] for row in rows] == pytest.approx(expected)
         assert [row["id"] for row in rows] == ROWS["id"]
 
 
-def test_it_is_written(run, blocks, tiny_bundle, expected):
+def test_it_is_written(run_score, blocks, expected):
     out = blocks.with_name("out.blocks")
-    run("score", "-m", tiny_bundle, "-c", blocks, "-o", out)
+    run_score("-c", blocks, "-o", out)
     scores = [line.removeprefix("f1: ") for line in out.read_text().splitlines() if "f1" in line]
     assert list(map(float, scores)) == pytest.approx(expected)
 

@@ -27,7 +27,7 @@ def test_a_warning_stands_from_one_repeated_row_in_twenty_on(seed):
 
 
 @pytest.mark.filterwarnings("always::UserWarning")
-def test_score_and_baseline_warn(run, write, tiny_bundle):
+def test_score_and_baseline_warn(run, run_score, write, tiny_bundle):
     lines = [f"the cat sat on the red mat of house {row} and saw dogs" for row in range(60)]
     once = write("once.txt", "\n".join(lines))
     repeated = write("repeated.txt", "\n".join(lines * 4))
@@ -38,7 +38,7 @@ def test_score_and_baseline_warn(run, write, tiny_bundle):
         (repeated, (), False),
         (once, gate, False),
     ):
-        stderr = run("score", "-m", tiny_bundle, "-c", file, "-r", file, *options).stderr
+        stderr = run_score("-c", file, "-r", file, *options).stderr
         assert (warning in stderr) == is_warned
     for file in (once, repeated):
         stderr = run("baseline", "-m", tiny_bundle, "--corpus", file).stderr
