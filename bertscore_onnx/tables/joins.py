@@ -52,10 +52,7 @@ _MARKS_OF_LISTS = re.compile(r"[\s'\"\[\],]+")
 
 def plain_text(value: object) -> str:
     """Return a cell as it is compared: NFKC, in lower case, every run of blanks as one."""
-    text = str(value)
-    if not text.isascii():
-        text = normalize("NFKC", text)
-    text = text.casefold().strip()
+    text = normalize("NFKC", str(value)).casefold().strip()
     # Only a text with a line end, a tab or several blanks takes the time to split it.
     if "  " in text or not text.isprintable():
         text = " ".join(text.split())
@@ -107,20 +104,18 @@ def _key_of_text(value: object) -> int:
 class ColumnKeys:
     """The keys of a column, and how often each value occurs."""
 
-    def __init__(self, keys: NDArray[np.int64], *, counts_rows: bool | None = None) -> None:
-        """Count the keys, (rows,).
+    def __init__(self, keys: NDArray[np.int64], keys_in_order: NDArray[np.int64]) -> None:
+        """Count the keys of the rows that were joined, (rows,).
 
-        Args:
-            keys: of the rows that were joined.
-            counts_rows: whether the column counts the rows of its own file, from 0 or 1; None to
-                ask the keys.
+        Those in the order of the file, (all rows,), show whether the column counts its rows.
         """
         values, counts = np.unique(keys, return_counts=True)
         is_value = values != BLANK
         self.keys = keys
         self.values = values[is_value]
         self.counts = counts[is_value]
-        self.counts_rows = _counts_rows(keys) if counts_rows is None else counts_rows
+        positions = np.arange(len(keys_in_order))
+        self.counts_rows = any(np.array_equal(keys_in_order, positions + start) for start in (0, 1))
 
 
 def only_count(values: Sequence[object]) -> bool:
@@ -135,11 +130,6 @@ def only_count(values: Sequence[object]) -> bool:
     if len(numbers) < max(2, len(values)):
         return False
     return 4 * (max(numbers) - min(numbers) + 1) <= 5 * len(numbers)
-
-
-def _counts_rows(keys: NDArray[np.int64]) -> bool:
-    positions = np.arange(len(keys))
-    return bool(np.array_equal(keys, positions) or np.array_equal(keys, positions + 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +224,7 @@ def _are_equal(first: ColumnKeys, second: ColumnKeys) -> bool:
     """
     agree = _agree(first, second)
     are_blank = (first.keys == BLANK) | (second.keys == BLANK)
-    return 2 * int(agree.sum()) > len(agree) and bool((agree | are_blank).all())
+    return _are_most(int(agree.sum()), len(agree)) and bool((agree | are_blank).all())
 
 
 def _agree(first: ColumnKeys, second: ColumnKeys) -> NDArray[np.bool_]:
@@ -547,8 +537,9 @@ class JoinCheck:
         """Check rows that were joined so."""
         self._rows_of = rows_of
         self._values = cache(WholeTable.values)
-        self._keys = cache(lambda table, name: column_keys(table.values(name)))
-        self._counts = cache(_is_counter)
+        self._keys_of_texts = cache(column_keys)
+        self._keys = cache(self._keys_of_column)
+        self._counts = cache(self._is_counter)
         self._words = cache(self._words_of_row)
 
     def of_tables(self, tables: Sequence[Sequence[TablePart]]) -> dict[WholeTable, str]:
@@ -609,7 +600,7 @@ class JoinCheck:
             if are_ids and (name in part.rows.id_columns or self._counts(part, name)):
                 continue
             keys = self._keys(table, name)
-            columns[name] = ColumnKeys(keys[rows], counts_rows=_counts_rows(keys[in_order]))
+            columns[name] = ColumnKeys(keys[rows], keys[in_order])
             if {plain_name(name), plain_name(name).removesuffix("s")} & OUTPUTS:
                 outputs.add(name)
 
@@ -617,6 +608,19 @@ class JoinCheck:
             return self._words(table, tuple(columns), int(rows[row]))
 
         return JoinedTable(columns, words, frozenset(outputs))
+
+    def _keys_of_column(self, table: WholeTable, name: str) -> NDArray[np.int64]:
+        """Return the keys of a column, which equal columns of texts share."""
+        values = self._values(table, name)
+        if set(map(type, values)) == {str}:
+            return self._keys_of_texts(tuple(values))
+        return column_keys(values)
+
+    def _is_counter(self, part: TablePart, name: str) -> bool:
+        """Return whether a column only counts, in single words; `question 7` is a text."""
+        all_values = self._values(part.table, name)
+        values = [all_values[row] for row in part.rows.at]
+        return only_count(values) and " " not in str(values[0])
 
     def _words_of_row(self, table: WholeTable, names: Sequence[str], row: int) -> Collection[str]:
         cells = [plain_text(self._values(table, name)[row]) for name in names]
@@ -649,13 +653,6 @@ class JoinCheck:
             *named,
             *_trusted(first, second),
         )
-
-
-def _is_counter(part: TablePart, name: str) -> bool:
-    """Return whether a column only counts, in single words; `question 7` is a text."""
-    all_values = part.table.values(name)
-    values = [all_values[row] for row in part.rows.at]
-    return only_count(values) and " " not in str(values[0])
 
 
 def _are_by_id(first: TablePart, second: TablePart) -> bool:
@@ -747,16 +744,15 @@ def join_tables(
     rows = positions[:, 1]
     if not segment:
         return Join(rows, JoinCheck(rows_of).how(*tables))
-    are_ids = all(table.rows.ids is not None for table in tables)
-    return Join(rows, "by id" if are_ids else "by position, as you said")
+    return Join(rows, "by id" if _are_by_id(*tables) else "by position, as you said")
 
 
 def _lacking(tables: Sequence[TablePart], rows_of: Mapping[Rows, RowsOfSegments]) -> InputError:
     """Return the error for the first segment that one of two tables lacks."""
     for table, other in (tables, tables[::-1]):
+        others = rows_of[other.rows]
         for name, row in rows_of[table.rows].items():
-            if name not in rows_of[other.rows]:
-                others = rows_of[other.rows]
+            if name not in others:
                 start = lacks_segment(table.rows.place(row), name, other.rows.title, others)
                 return InputError(start, "or leave it out here, ", *WAY_OUT)
     raise AssertionError(tables)

@@ -34,8 +34,9 @@ def table(outputs=(), **columns):
     def words(row):
         return [word for values in texts for word in re.findall(r"\w{3,}", str(values[row]))]
 
-    keys = {name: ColumnKeys(column_keys(values)) for name, values in columns.items()}
-    return JoinedTable(keys, words, frozenset(outputs))
+    all_keys = {name: column_keys(values) for name, values in columns.items()}
+    joined = {name: ColumnKeys(keys, keys) for name, keys in all_keys.items()}
+    return JoinedTable(joined, words, frozenset(outputs))
 
 
 @pytest.mark.parametrize(
