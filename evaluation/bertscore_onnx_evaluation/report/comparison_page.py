@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Any
 
 from bertscore_onnx.errors import needs_extra
-from bertscore_onnx.similarity import MATCH_STYLE, TokenSimilarity, match_html
+from bertscore_onnx.similarity import MATCH_STYLE, match_html
 from bertscore_onnx.tables.table import count
 from bertscore_onnx_evaluation.report import wording
 from bertscore_onnx_evaluation.report.comparison_charts import distributions, intervals, scatter
@@ -55,20 +55,13 @@ def report_html(comparison: ComparisonRecord) -> str:
     MissingExtraError unless Jinja is installed.
     """
     first = comparison.metrics[0]
-    compared = [first.systems[row].name for row in first.ranked if row]
-    detailed = compared[:MAX_DETAILED]
-    sections = [_metric_section(comparison, metric, detailed) for metric in comparison.metrics]
-    num_tests = sum(metric.num_tests for metric in comparison.metrics)
+    detailed = [row for row in first.ranked if row][:MAX_DETAILED]
     return _render(
         "comparison.html",
         comparison,
-        significant=SIGNIFICANT,
-        sections=sections,
-        outcome_of=outcome,
-        match_html=match_html,
-        match_style=MATCH_STYLE,
+        detailed=detailed,
         examples=_examples(comparison, detailed),
-        num_tests=num_tests,
+        num_tests=sum(metric.num_tests for metric in comparison.metrics),
     )
 
 
@@ -77,8 +70,7 @@ def notebook_html(comparison: ComparisonRecord) -> str:
 
     The styles of its HTML hold for itself alone, on any background.
     """
-    tables = [(metric, _rows(metric), intervals(metric)) for metric in comparison.metrics]
-    return _render("comparison_notebook.html", comparison, tables=tables)
+    return _render("comparison_notebook.html", comparison)
 
 
 def _render(template: str, comparison: ComparisonRecord, **values: Any) -> str:
@@ -98,10 +90,16 @@ def _render(template: str, comparison: ComparisonRecord, **values: Any) -> str:
     environment.filters[interval.__name__] = _interval
     copy_script = environment.get_template("copy.js").render()
     digest = sha256(copy_script.encode()).digest()
+    for function in (verdict, outcome, pair_outcomes, headline, intervals, distributions, scatter):
+        environment.globals[function.__name__] = function
     environment.globals.update(
         symbols=SYMBOLS,
         labels=LABELS,
+        significant=SIGNIFICANT,
+        match_html=match_html,
+        match_style=MATCH_STYLE,
         max_characters=MAX_CHARACTERS,
+        max_tokens=MAX_TOKENS,
         copy_script=copy_script,
         copy_digest=b64encode(digest).decode(),
     )
@@ -120,101 +118,24 @@ def _interval(result: SystemResult, metric: MetricResult) -> str:
     return wording.typographic(interval(metric, result.delta_low, result.delta_high))
 
 
-def _metric_section(
-    comparison: ComparisonRecord,
-    metric: MetricResult,
-    detailed: Sequence[str],
-) -> dict[str, Any]:
-    """Return the values of a metric's section, with scatter plots of the detailed systems."""
-    scores = metric.segment_scores
-    plots = []
-    for row in metric.ranked:
-        name = metric.systems[row].name
-        if name in detailed:
-            plot = scatter(scores[0], scores[row], lower_is_better=metric.lower_is_better)
-            plots.append({"name": name, "scatter": plot})
-    return {
-        "metric": metric,
-        "rows": _rows(metric),
-        "headline": headline(metric),
-        "outcomes": pair_outcomes(metric),
-        "intervals": intervals(metric),
-        "distributions": distributions(metric),
-        "plots": plots,
-    }
-
-
-def _rows(metric: MetricResult) -> list[dict[str, Any]]:
-    """Return a row of the table for each system, the best first.
-
-    The baseline has no verdict.
-    """
-    baseline = metric.systems[0].name
-    rows = []
-    for place in metric.ranked:
-        result = metric.systems[place]
-        of_result = verdict(metric, result, baseline)
-        rows.append({"place": place, "result": result, "verdict": of_result})
-    return rows
-
-
 # The segments that differ most, for reading them side by side.
 
 
-def _examples(comparison: ComparisonRecord, systems: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the largest gains and losses of these systems.
-
-    A system without any is left out.
-    """
+def _examples(comparison: ComparisonRecord, rows: Sequence[int]) -> list[dict[str, Any]]:
+    """Return the largest gains and losses of these systems, without a system that has none."""
     lower_is_better = comparison.metrics[0].lower_is_better
     shown = []
-    for name in systems:
-        differing = []
-        for example in comparison.examples:
-            if example.system == name and example.delta:
-                differing.append(example)
-        if not differing:
-            continue
-        gains: list[dict[str, Any]] = []
-        losses: list[dict[str, Any]] = []
-        for example in sorted(differing, key=lambda example: -abs(example.delta)):
+    for row in rows:
+        gains: list[Example] = []
+        losses: list[Example] = []
+        for example in sorted(comparison.examples, key=lambda example: -abs(example.delta)):
+            if example.system != comparison.systems[row] or not example.delta:
+                continue
             # A smaller score is a gain where lower is better.
             is_gain = (example.delta < 0) == lower_is_better
             side = gains if is_gain else losses
             if len(side) < MAX_EXAMPLES:
-                side.append(_segment(comparison, example))
-        shown.append({"name": name, "gains": gains, "losses": losses})
+                side.append(example)
+        if gains or losses:
+            shown.append({"row": row, "gains": gains, "losses": losses})
     return shown
-
-
-def _segment(comparison: ComparisonRecord, example: Example) -> dict[str, Any]:
-    rows = (0, comparison.systems.index(example.system))
-    matches = example.matches or (None, None)
-    sides = []
-    for row, match in zip(rows, matches, strict=True):
-        sides.append(_side(comparison, row, example.segment, match))
-    return {
-        "segment": comparison.segments[example.segment],
-        "delta": example.delta,
-        "references": comparison.references[example.segment],
-        "sides": sides,
-    }
-
-
-def _side(
-    comparison: ComparisonRecord,
-    system: int,
-    segment: int,
-    match: TokenSimilarity | None,
-) -> dict[str, Any]:
-    """Return a system's text and score, with its token matches if known and not too many."""
-    num_tokens = 0
-    if match:
-        num_tokens = len(match.candidate) + len(match.reference)
-    return {
-        "name": comparison.systems[system],
-        "score": float(comparison.metrics[0].segment_scores[system, segment]),
-        "text": comparison.candidates[system][segment],
-        "match": match if num_tokens <= MAX_TOKENS else None,
-        "num_tokens": num_tokens,
-    }
