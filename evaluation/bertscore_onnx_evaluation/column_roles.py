@@ -1,87 +1,23 @@
-"""The columns of the tables that `compare` reads, by their roles.
+"""The columns of tables by their roles, as they are named, and as used."""
 
-Also what was taken from each of the tables.
-"""
-
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 from bertscore_onnx.errors import Argument, InputError
 from bertscore_onnx.tables.columns import column_names
-from bertscore_onnx.tables.roles import (
-    DOCUMENT_COLUMNS,
-    NO_IDS,
-    USUAL_NAMES,
-    first_usual,
-    id_columns,
-    roles_of_command,
-    usual_columns,
-)
+from bertscore_onnx.tables.roles import NO_IDS, ROLES_OF_FORMS, check_uses, roles_of_command
 from bertscore_onnx.tables.table import listed
 from bertscore_onnx.tables.whole_table import WholeTable
+from bertscore_onnx_evaluation.systems.input_reader import (
+    InputReader,
+    InputValues,
+    Roles,
+    several_columns,
+)
 
 ROLES = roles_of_command("compare")
 """The roles of columns, in the order in which the output has them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Roles:
-    """The columns of tables by their roles.
-
-    They are as named, and otherwise have their usual names.
-    """
-
-    named: Mapping[str, tuple[str, ...]]
-
-    @property
-    def are_by_position(self) -> bool:
-        """Whether rows are joined by position, whatever ids they have."""
-        return self.named.get("segment") == (NO_IDS,)
-
-    @property
-    def are_ids_named(self) -> bool:
-        """Whether a caller says how rows belong together, which is trusted."""
-        return "segment" in self.named
-
-    def of(self, table: WholeTable, role: str) -> tuple[str, ...]:
-        """Return the columns of a role that a table has, as named or by their usual names."""
-        if role in self.named:
-            return tuple(name for name in self.named[role] if name in table.names)
-        if role == "document":
-            return first_usual(DOCUMENT_COLUMNS, table.names)
-        argument = Argument("columns", {role: "NAME"})
-        return tuple(usual_columns(role, table.names, table.title, argument))
-
-    def required(self, table: WholeTable, role: str) -> tuple[str, ...]:
-        """Return the columns of a role; raise InputError if a table lacks one."""
-        argument = Argument("columns", {role: "NAME"})
-        if role in self.named:
-            names = self.named[role]
-            return tuple(table.find(name, argument, several_columns(name)) for name in names)
-        usual = {**USUAL_NAMES, "document": DOCUMENT_COLUMNS}[role]
-        return self.of(table, role) or (table.find(usual, argument),)
-
-    def ids(self, table: WholeTable) -> tuple[str, ...]:
-        """Return the columns that make up the ids.
-
-        There are none if a table has none, or rows are joined by position.
-        """
-        of_roles = [names for role, names in self.named.items() if role != "segment"]
-        others = set(chain.from_iterable(of_roles))
-        named = self.named.get("segment", ())
-        return id_columns(table.names, named, others=others, title=table.title)
-
-
-def several_columns(name: str) -> str:
-    """Return advice on naming several columns, as the end of a sentence.
-
-    It is empty unless an unknown name seems to mean several.
-    """
-    if not re.fullmatch(r"\w+(,\w+)+", name):
-        return ""
-    return f". For several columns, write them as {name.replace(',', '+')}"
 
 
 def roles_of(
@@ -110,6 +46,30 @@ def roles_of(
     return Roles(named)
 
 
+def check_roles(reader: InputReader, values: Sequence[InputValues]) -> None:
+    """Raise InputError for a named column that no table has, or none of these values uses."""
+    available = reader.column_names
+    for role, names in reader.roles.named.items():
+        for name in names:
+            keys = {name}
+            if role == "segment" and name not in available:
+                keys = {*name.split("+")} - {NO_IDS}
+            if not keys <= available.keys():
+                tables = "there is no table"
+                if available:
+                    tables = f"the tables have {', '.join(available)}"
+                raise InputError(
+                    f"There is no column {name!r}, of ",
+                    Argument("columns", {role: name}),
+                    f"; {tables}{several_columns(name)}.",
+                )
+    used = list(dict.fromkeys(chain.from_iterable(of_input.used for of_input in values)))
+    if reader.roles.are_by_position and reader.has_order:
+        used.append("segment")
+    named = {role: names for role, names in reader.roles.named.items() if role != "group"}
+    check_uses(named, ROLES_OF_FORMS["compare"], used)
+
+
 @dataclass(frozen=True, slots=True)
 class ColumnChoice:
     """What was taken from a file, or from a data frame."""
@@ -126,6 +86,56 @@ class ColumnChoice:
     """How its rows were joined with those of other tables, and what shows it; empty if there are
     no others.
     """
+
+
+def choices_of(
+    columns: Sequence[InputValues], how: Mapping[WholeTable, str], named: Roles
+) -> tuple[ColumnChoice, ...]:
+    """Return what was taken from each table, and from the files of systems.
+
+    `how` is how the rows of tables were joined.
+    """
+    by_source: dict[object, list[InputValues]] = {}
+    for column in columns:
+        rows = column.rows
+        # Files without columns count only where they are of a system, and lists never.
+        if rows.table is not None:
+            by_source.setdefault(rows.table, []).append(column)
+        elif rows.unit != "value" and column.is_of_system:
+            by_source.setdefault(rows.title, []).append(column)
+    choices = []
+    for of_source in by_source.values():
+        rows = of_source[0].rows
+        systems: dict[str, None] = {}
+        roles: dict[str, tuple[str, ...]] = {}
+        for column in of_source:
+            roles |= column.used
+            if column.is_of_system:
+                systems[column.name] = None
+        ignored: list[str] = []
+        joined = ""
+        if rows.table is not None:
+            ignored = _ignored_columns(rows.table, systems, roles)
+            joined = how.get(rows.table, "")
+        if named.are_by_position:
+            joined = "by position, as you said"
+        ordered = {role: roles[role] for role in (*ROLES, "group") if role in roles}
+        choices.append(ColumnChoice(rows.title, tuple(systems), ordered, tuple(ignored), joined))
+    return tuple(choices)
+
+
+def _ignored_columns(
+    table: WholeTable,
+    systems: Collection[str],
+    roles: Mapping[str, tuple[str, ...]],
+) -> list[str]:
+    """Return the columns of a table without a use, and unnamed systems."""
+    used = {*chain.from_iterable(roles.values()), *systems, *table.levels}
+    ignored = dict.fromkeys(name for name in table.names if name not in used)
+    if "system" in roles:
+        ignored |= dict.fromkeys(table.keys(*roles["system"]))
+    shown = [table.shown(name) for name in ignored if name not in systems]
+    return list(dict.fromkeys(shown))
 
 
 def _segments_by(choice: ColumnChoice) -> str:

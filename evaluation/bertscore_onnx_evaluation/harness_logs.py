@@ -31,7 +31,7 @@ from bertscore_onnx.tables.columns import number_text
 from bertscore_onnx.tables.sources import MAX_HELD_BYTES, open_source
 from bertscore_onnx.tables.whole_table import WholeTable
 from bertscore_onnx_evaluation.metric_scores import METRICS
-from bertscore_onnx_evaluation.score_files import names_of_files
+from bertscore_onnx_evaluation.systems.input_reader import names_of_files
 
 if TYPE_CHECKING:
     from pandas import DataFrame

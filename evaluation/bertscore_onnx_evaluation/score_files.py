@@ -8,35 +8,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
-from pathlib import PurePath
 
 from bertscore_onnx.errors import InputError, shortened
 from bertscore_onnx.tables.formats import DEFAULT_DIALECT, Dialect, format_of
 from bertscore_onnx.tables.sources import STANDARD_INPUT, lines_of
 from bertscore_onnx.tables.whole_table import WholeTable, read_table
-
-WMT = ".seg.score"
-"""The end of the names of files with a system and its score in each line, those of a system in
-order of segments.
-"""
-
-
-def names_of_files(files: Sequence[str]) -> list[str]:
-    """Return a name for each file, without folder and suffix.
-
-    It is the whole name if two are alike.
-    """
-    stems = [_stem(file) for file in files]
-    names = []
-    for file, stem in zip(files, stems, strict=True):
-        is_alone = stems.count(stem) == 1 and stem not in files
-        names.append(stem if is_alone else file)
-    return names
-
-
-def _stem(file: str) -> str:
-    without_suffix = PurePath(file.removesuffix(".gz").removesuffix(WMT)).stem
-    return PurePath(without_suffix).name
+from bertscore_onnx_evaluation.systems.input_reader import WMT, names_of_files
 
 
 def read_scores(

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from bertscore_onnx.similarity import TokenSimilarity
 from bertscore_onnx_evaluation.metric_scores import MetricScores
-from bertscore_onnx_evaluation.systems import compare_systems
+from bertscore_onnx_evaluation.systems import metric_results
 from bertscore_onnx_evaluation.systems.comparison import Comparison
 from bertscore_onnx_evaluation.systems.comparison_record import Example
 from bertscore_onnx_evaluation.systems.corpus_scores import SegmentMeans
@@ -31,7 +31,7 @@ def metric_result(
     metric = MetricScores(matrix.mean(axis=1), matrix, signature or name, lower_is_better=lower)
     means = SegmentMeans(matrix, lower_is_better=lower)
     tested = paired_permutation(means, all_pairs=all_pairs, num_swaps=NUM_SWAPS)
-    return compare_systems.metric_result(
+    return metric_results.metric_result(
         name,
         metric,
         tested,

@@ -46,10 +46,9 @@ if TYPE_CHECKING:
     from bertscore_onnx.settings import ScorerSettings
     from bertscore_onnx.tables.formats import Dialect
     from bertscore_onnx.tables.whole_table import WholeTable
-    from bertscore_onnx_evaluation.column_roles import Roles
     from bertscore_onnx_evaluation.systems.comparison import Comparison
     from bertscore_onnx_evaluation.systems.comparison_record import Example
-    from bertscore_onnx_evaluation.systems.join import Column
+    from bertscore_onnx_evaluation.systems.input_reader import InputValues, Roles
 
 _ROLES = roles_of_command("compare")
 
@@ -276,9 +275,9 @@ def compare(
     from bertscore_onnx.errors import check_installed
     from bertscore_onnx.files import write_whole
     from bertscore_onnx.scorer import BERTScorer
-    from bertscore_onnx_evaluation.column_roles import Roles
     from bertscore_onnx_evaluation.report.figures import check_figure, save_figure
     from bertscore_onnx_evaluation.systems.compare_systems import compare as compare_systems
+    from bertscore_onnx_evaluation.systems.input_reader import Roles
 
     check_figure(figure)
     packages = ["scipy"]
@@ -367,7 +366,7 @@ def _named_files(given: Sequence[str], option: str) -> dict[str, list[str]]:
 
     The name is that before the =, or the file's without folder and suffix.
     """
-    from bertscore_onnx_evaluation.score_files import names_of_files
+    from bertscore_onnx_evaluation.systems.input_reader import names_of_files
 
     files: list[tuple[str, str]] = []
     for argument in given:
@@ -415,10 +414,10 @@ def _candidates(
     return candidates or None
 
 
-def _read(file: InputFile) -> "Column | WholeTable":
+def _read(file: InputFile) -> "InputValues | WholeTable":
     """Return a table, or the lines of a text."""
     from bertscore_onnx.tables.whole_table import read_table
-    from bertscore_onnx_evaluation.systems.join import column_of_lines
+    from bertscore_onnx_evaluation.systems.input_reader import column_of_lines
 
     if file.format != "text":
         return read_table(file.name, file.dialect)
@@ -462,7 +461,7 @@ def _read_scores(
 
 def _by_column(given: Sequence[str], tables: dict[str, Any], roles: "Roles") -> dict[str, Any]:
     """Name the metric of a single unnamed long table after its column of scores."""
-    from bertscore_onnx_evaluation.score_files import WMT
+    from bertscore_onnx_evaluation.systems.input_reader import WMT
 
     # The metric has the same name in several files; a file keeps a name from the user or WMT.
     if len(given) != 1 or _has_name(given[0]) or WMT in given[0]:

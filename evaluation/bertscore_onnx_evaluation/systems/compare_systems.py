@@ -5,13 +5,12 @@ same swaps, and puts the results together.
 """
 
 import math
-import re
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
-from itertools import chain, islice, product
+from itertools import product
 from numbers import Integral, Real
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Never, cast
@@ -19,8 +18,9 @@ from typing import TYPE_CHECKING, Any, Never, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import Argument, InputError, InputTypeError, meant
+from bertscore_onnx.errors import Argument, InputError, InputTypeError, meant, shortened
 from bertscore_onnx.similarity import TokenNames, TokenSimilarity, pair_similarities
+from bertscore_onnx_evaluation.column_roles import roles_of
 from bertscore_onnx_evaluation.metric_scores import (
     BERTSCORE,
     TIE_TOLERANCE,
@@ -32,46 +32,47 @@ from bertscore_onnx_evaluation.metric_scores import (
     preceding_sentences,
     score_systems,
 )
-from bertscore_onnx_evaluation.metrics.correlation import finite
 from bertscore_onnx_evaluation.systems.comparison import Comparison
 from bertscore_onnx_evaluation.systems.comparison_record import Example
 from bertscore_onnx_evaluation.systems.corpus_scores import (
     CorpusScores,
     SegmentMeans,
-    Value,
-    by_group,
     document_numbers,
-    is_prf,
 )
-from bertscore_onnx_evaluation.systems.input_reader import Candidates
-from bertscore_onnx_evaluation.systems.inputs import (
-    Documents,
-    JoinedInputs,
-    References,
+from bertscore_onnx_evaluation.systems.input_reader import (
+    Candidates,
+    InputReader,
+    InputValues,
+    Missing,
+    Systems,
     SystemScores,
-    join_inputs,
+    Value,
 )
-from bertscore_onnx_evaluation.systems.join import Missing
-from bertscore_onnx_evaluation.systems.margins import MarginBounds, margin_bounds
+from bertscore_onnx_evaluation.systems.join import Input, JoinedInputs, join_inputs
+from bertscore_onnx_evaluation.systems.margins import margin_bounds
+from bertscore_onnx_evaluation.systems.metric_results import (
+    group_results,
+    mean_of_groups,
+    metric_result,
+)
 from bertscore_onnx_evaluation.systems.paired_tests import (
-    MIN_UNITS,
     NUM_SWAPS,
     SEED,
-    PairedTestResult,
     check_draws,
-    holm,
     paired_permutation,
-    segment_outcomes,
+)
+from bertscore_onnx_evaluation.systems.segment_inputs import (
+    Documents,
+    References,
+    documents_of_tables,
+    read_documents,
+    read_groups,
+    read_references,
 )
 from bertscore_onnx_evaluation.systems.single import single_groups, single_metric, single_result
 from bertscore_onnx_evaluation.systems.verdicts import (
-    GroupResult,
     MetricResult,
-    PairResult,
-    SystemResult,
-    losses_again,
     test_fields,
-    with_ranks,
 )
 
 if TYPE_CHECKING:
@@ -223,22 +224,21 @@ def compare(
             raise InputError(f"context_sentences {no_effect} them out.")
         if scorer is not None:
             raise InputError(f"scorer {no_effect} the scorer out.")
-    joined = join_inputs(
+    reader = InputReader(roles_of(columns, by), missing, value)
+    joined = _read(
+        reader,
         candidates,
         references,
         scores,
         documents,
         by,
-        systems=systems,
+        systems=_names(systems),
         baseline=baseline,
-        columns=columns,
-        value=value,
-        missing=missing,
         needs_texts=bool(options),
     )
     plan = _Plan(num_resamples, seed, all_pairs, margin, score_range)
     directions = (lower_is_better, higher_is_better)
-    inputs = _read(joined, scores, value, options, directions, plan, context_sentences)
+    inputs = _prepare(joined, options, directions, plan, context_sentences)
     scored, examples = _score(inputs, scorer, num_examples, verbose)
     results = _test(inputs, scored, plan)
     return _tell(inputs, plan, results, examples)
@@ -269,7 +269,6 @@ class _Inputs:
     """The metrics whose scores were given."""
     undirected: tuple[str, ...]
     """Given metrics of which nobody said whether higher scores are better."""
-    precisions: tuple[str, ...]
     documents: NDArray[np.int64] | None
     """The number of each segment's document."""
     contexts: list[list[str]] | None
@@ -279,30 +278,86 @@ class _Inputs:
 # Read.
 
 
+def _names(systems: str | Sequence[str] | None) -> list[str] | None:
+    """Return the names of systems that a caller gives, if any.
+
+    InputTypeError is raised for anything else.
+    """
+    if systems is None:
+        return None
+    if isinstance(systems, str | Mapping) or not isinstance(systems, Iterable):
+        raise InputTypeError(
+            f"systems is {shortened(repr(systems))}; expected a list of names, the baseline first. "
+            "Texts are given as `candidates`."
+        )
+    return list(map(str, systems))
+
+
 def _read(
+    reader: InputReader,
+    candidates: Candidates | None,
+    references: References | None,
+    scores: SystemScores | Mapping[str, SystemScores] | None,
+    documents: Documents | None,
+    by: str | Iterable[Hashable] | None,
+    *,
+    systems: Sequence[str] | None,
+    baseline: str | None,
+    needs_texts: bool,
+) -> JoinedInputs:
+    """Read all inputs, and join them by segment."""
+    if candidates is None and (needs_texts or scores is None or references is not None):
+        raise InputError(
+            "There are no texts of systems. Give them as ",
+            Argument("candidates", option="--cand"),
+            ", or give ",
+            Argument("scores"),
+            " alone.",
+        )
+    inputs: dict[Input, Sequence[InputValues]] = {}
+    texts: Systems = {}
+    if candidates is not None:
+        texts = reader.systems(candidates, "candidate", systems).get("", {})
+    for name, runs in texts.items():
+        inputs["candidate", "", name] = runs
+    if texts:
+        for number, values in enumerate(read_references(reader, references, candidates)):
+            inputs["reference", "", number] = [values]
+    if documents is not None:
+        inputs["document", "", 0] = [read_documents(reader, documents)]
+    by_metric: dict[str, Systems] = {}
+    if scores is not None:
+        by_metric = reader.systems(scores, "score", list(texts) or systems)
+    if by is not None:
+        for number, values in enumerate(read_groups(reader, by)):
+            inputs["group", "", number] = [values]
+    if documents is None:
+        names = texts or next(iter(by_metric.values()), {})
+        # All tables have been read by now, so that any of them may have the documents.
+        for number, values in enumerate(documents_of_tables(reader, names)):
+            inputs["document", "", number] = [values]
+    for metric, of_metric in by_metric.items():
+        for name, runs in of_metric.items():
+            inputs["score", metric, name] = runs
+    return join_inputs(inputs, reader, baseline, are_systems_named=systems is not None)
+
+
+def _prepare(
     joined: JoinedInputs,
-    scores: object,
-    value: Value,
     options: Options,
     directions: tuple[Collection[str], Collection[str]],
     plan: _Plan,
     context_sentences: int,
 ) -> _Inputs:
-    """Put the inputs together; raise InputError if options do not fit them."""
-    if value != "F" and not _has_ours(scores):
-        raise InputError(
-            f"value={value!r} has no effect: no scores are `Scores` of a scorer. Leave it out.",
-        )
+    """Put the inputs and the options together; raise InputError if options do not fit."""
     runs = [_runs_of(texts) for texts in joined.candidates]
     lower, higher = map(_listed, directions)
     given = given_metrics(joined.scores, lower, options, higher_is_better=higher)
-    undirected = tuple(name for name in given if name not in {*lower, *higher})
     # Of `Scores` it is known that higher ones are better, and what an empty text scores.
-    ours = _our_scores(scores)
-    if ours:
-        score_range = _range_of(ours, value)
-        given = {name: replace(metric, score_range=score_range) for name, metric in given.items()}
-        undirected = ()
+    prf_ranges = joined.ranges_of_prf
+    for name, score_range in prf_ranges.items():
+        given[name] = replace(given[name], score_range=score_range)
+    undirected = tuple(name for name in given if name not in {*lower, *higher, *prf_ranges})
     _check_plan(plan, joined.systems, len(options) + len(given))
     documents = None
     if joined.documents:
@@ -323,7 +378,6 @@ def _read(
         options,
         given,
         undirected,
-        _precisions(scores),
         documents,
         contexts,
     )
@@ -350,50 +404,6 @@ def _check_plan(plan: _Plan, names: Sequence[str], num_metrics: int) -> None:
         raise InputError(f"A margin {alone}")
     if plan.all_pairs:
         raise InputError(f"A test of all pairs {alone}")
-
-
-def _precisions(scores: object) -> tuple[str, ...]:
-    """Return the precisions in the signatures of scores.
-
-    `Scores` have a signature, and so have the scores of Parquet files.
-    """
-    found = set()
-    for run in _runs_of_systems(scores):
-        match = re.search(r"\|precision:([^|]+)", str(getattr(run, "signature", "")))
-        if match:
-            found.add(match[1])
-    return tuple(sorted(found))
-
-
-def _has_ours(scores: object) -> bool:
-    """Return whether any scores are `Scores`, also within a mapping or list."""
-    if is_prf(scores):
-        return True
-    if isinstance(scores, Mapping):
-        return any(map(_has_ours, scores.values()))
-    return isinstance(scores, list) and any(map(_has_ours, scores))
-
-
-def _our_scores(scores: object) -> list[Any]:
-    """Return the `Scores` of all runs of all systems; none if some are others."""
-    runs = _runs_of_systems(scores)
-    return runs if all(map(is_prf, runs)) else []
-
-
-def _runs_of_systems(scores: object) -> list[Any]:
-    """Return the scores of all runs; None where they are not by system."""
-    if not isinstance(scores, Mapping):
-        return [None]
-    runs = []
-    for of_system in scores.values():
-        runs += of_system if type(of_system) is list else [of_system]
-    return runs
-
-
-def _range_of(ours: Sequence[Any], value: Value) -> tuple[float, float] | None:
-    """Return the range of `Scores`, from that of an empty text; None if some have no settings."""
-    ends = [getattr(scores.worst, value).item() for scores in ours if scores.worst is not None]
-    return (min(ends), 1.0) if len(ends) == len(ours) else None
 
 
 def _runs_of(texts: Sequence[str | tuple[str, ...]]) -> list[tuple[str, ...]]:
@@ -553,183 +563,6 @@ def _score_range(
     return score_range
 
 
-def metric_result(
-    name: str,
-    metric: MetricScores,
-    tested: PairedTestResult,
-    names: Sequence[str],
-    units: tuple[int, str],
-    *,
-    all_pairs: bool = False,
-    margin: float | None = None,
-    bounds: MarginBounds | None = None,
-) -> MetricResult:
-    """Put together the scores and the tests of one metric.
-
-    With a margin it takes the bounds.
-    """
-    segment_scores = np.asarray(metric.segment)
-    outcomes = segment_outcomes(
-        segment_scores,
-        tolerance=metric.tie_tolerance,
-        lower_is_better=metric.lower_is_better,
-    )
-    won, lost, tied = outcomes.tolist()
-    runs = metric.corpus.runs if isinstance(metric.corpus, SegmentMeans) else ()
-    num_runs = () if metric.corpus is None else metric.corpus.num_runs
-    lower = metric.lower_is_better
-    systems = _system_results(names, tested.score.tolist(), tested, lower, margin, bounds)
-    for row, system in enumerate(systems):
-        counts: dict[str, Any] = {}
-        if row:  # no baseline
-            counts |= {"won": won[row], "lost": lost[row], "tied": tied[row]}
-        if num_runs:
-            counts["runs"] = num_runs[row]
-        if runs:
-            counts["missing_runs"] = int(np.isnan(runs[row]).sum())
-        systems[row] = replace(system, **counts)
-
-    pairs = []
-    if all_pairs:
-        for row, (first, second) in enumerate(tested.pairs):
-            fields = _pair_fields(tested, row)
-            pairs.append(PairResult(names[first], names[second], **fields))
-    signature = metric.signature
-    if num_runs:
-        signature += f"|runs:{'/'.join(map(str, num_runs))}"
-    result_of_metric = MetricResult(
-        name,
-        signature,
-        metric.lower_is_better,
-        tuple(systems),
-        tuple(pairs),
-        segment_scores,
-        margin,
-        units,
-        tested.effective_units,
-    )
-    return with_ranks(result_of_metric)
-
-
-def _pair_fields(tested: PairedTestResult, row: int) -> dict[str, Any]:
-    """Return the test of a pair of systems, as fields of its result."""
-    low, high = map(finite, tested.interval[row])
-    fields = {
-        "delta": float(tested.delta[row]),
-        "p": float(tested.p[row]),
-        "p_holm": float(tested.p_holm[row]),
-        "delta_error": float(tested.error[row]),
-        "delta_low": low,
-        "delta_high": high,
-        "test": tested.tests[row],
-    }
-    if tested.runs_interval is not None:
-        runs_low, runs_high = map(finite, tested.runs_interval[row])
-        fields |= {"runs_low": runs_low, "runs_high": runs_high}
-    return fields
-
-
-def _system_results(
-    names: Sequence[str],
-    scores: Sequence[float],
-    tested: PairedTestResult | None,
-    lower_is_better: bool,
-    margin: float | None,
-    bounds: MarginBounds | None,
-) -> list[SystemResult]:
-    """Return the scores of systems, with their tests against the first and bounds, if any."""
-    systems = [SystemResult(names[0], scores[0])]
-    for row, (name, score) in enumerate(zip(names[1:], scores[1:], strict=True)):
-        result = SystemResult(name, score, delta=score - scores[0])
-        if tested is not None:
-            result = replace(result, **_pair_fields(tested, row))
-            result = replace(result, differing=int(tested.differing[row]))
-        if margin is not None and bounds is not None:
-            again = losses_again(result, lower_is_better=lower_is_better)
-            result = replace(result, **margin_result(margin, bounds, row, again))
-        systems.append(result)
-    return systems
-
-
-def margin_result(
-    margin: float, bounds: MarginBounds, row: int, again: tuple[float, float] | None = None
-) -> dict[str, Any]:
-    """Return what the bounds of a pair, and its loss and gain trained again, say of a margin.
-
-    They are fields of `SystemResult`.
-    """
-    loss = float(bounds.loss[row])
-    gain = float(bounds.gain[row])
-    loss_again, gain_again = again or (loss, gain)
-    return {
-        "not_worse": max(loss, loss_again) < margin,
-        "equivalent": max(loss, gain, loss_again, gain_again) < margin,
-        "largest_loss": loss,
-        "largest_gain": gain,
-    }
-
-
-def group_results(
-    corpus: CorpusScores,
-    names: Sequence[str],
-    groups: Sequence[str],
-    documents: NDArray[np.int64] | None,
-    test: Callable[[CorpusScores], PairedTestResult],
-    *,
-    margin: float | None = None,
-    bounds_of: Callable[[CorpusScores, int], MarginBounds] | None = None,
-) -> tuple[GroupResult, ...]:
-    """Score and test the systems on the segments of each group.
-
-    The name of its group is given for each segment. Groups of fewer than `MIN_UNITS` units are not
-    tested. p and bounds are corrected for all groups and systems.
-    """
-    num_claims = len({*groups}) * (len(names) - 1)
-    scored = list(by_group(corpus, groups, documents))
-    tests: list[PairedTestResult | None] = []
-    all_bounds: list[MarginBounds | None] = []
-    for _, _, group in scored:
-        tests.append(test(group) if group.shape[1] >= MIN_UNITS else None)
-        all_bounds.append(None if bounds_of is None else bounds_of(group, num_claims))
-    p_values = [tested.p for tested in tests if tested]
-    corrected = iter(holm(list(chain.from_iterable(p_values))))
-
-    results = []
-    for (name, num_segments, group), tested, bounds in zip(scored, tests, all_bounds, strict=True):
-        if tested:
-            p_holm = np.array(list(islice(corrected, len(names) - 1)))
-            tested = replace(tested, p_holm=p_holm)
-        scores = group.observed().tolist()
-        lower = group.lower_is_better
-        systems = _system_results(names, scores, tested, lower, margin, bounds)
-        results.append(GroupResult(name, num_segments, group.shape[1], tuple(systems)))
-    return tuple(results)
-
-
-def mean_of_groups(
-    corpus: CorpusScores,
-    names: Sequence[str],
-    groups: Sequence[str],
-    documents: NDArray[np.int64] | None,
-    test: Callable[[CorpusScores], PairedTestResult],
-) -> GroupResult | None:
-    """Test the means of the scores of groups; None for few units.
-
-    p is corrected for the systems; fewer than `MIN_UNITS` units are few. Where a task has many
-    segments and others have few, this is the question of who compares by tasks.
-    """
-    _, numbers = np.unique(np.array(groups), return_inverse=True)
-    mean = corpus.mean_of_groups(numbers)
-    if documents is not None:
-        mean = mean.by_document(documents)
-    if mean.shape[1] < MIN_UNITS:
-        return None
-    tested = test(mean)
-    scores = tested.score.tolist()
-    systems = _system_results(names, scores, tested, mean.lower_is_better, None, None)
-    return GroupResult("mean of the groups", len(groups), mean.shape[1], tuple(systems))
-
-
 # Tell.
 
 
@@ -757,7 +590,7 @@ def _tell(
         inputs.undirected,
         joined.is_baseline_named,
         joined.lacking,
-        inputs.precisions,
+        joined.precisions,
     )
 
 

@@ -3,12 +3,12 @@
 They are means over segments (`SegmentMeans`), or functions of sums over them (`SummedStatistics`).
 """
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,13 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 from bertscore_onnx.errors import InputError, InputTypeError
 from bertscore_onnx.tables.table import natural_key
 from bertscore_onnx.tables.whole_table import is_frame, row_labels
+from bertscore_onnx_evaluation.systems.input_reader import Value, in_order, is_prf, numbers_of
 
 ROUNDING = 1e-12
 """Relative to the scores; sums of 100,000 segments differ by less when they are added in another
 order. Differences within it are 0."""
-
-Value = Literal["P", "R", "F"]
-"""Which numbers of `Scores` are compared."""
 
 LARGEST = 1e150
 """Larger scores are refused."""
@@ -620,56 +618,3 @@ def checked_scores(scores: ArrayLike) -> NDArray[np.float64]:
         beyond = f"A score is beyond ±{LARGEST:g}"
         raise InputError(f"{beyond}, and sums of squares would overflow. Scale the scores.")
     return matrix
-
-
-# Scores of ours, and the numbers of other metrics.
-
-
-def is_prf(values: object) -> bool:
-    """Return whether this is the `Scores` of texts: P, R and F in one object."""
-    return isinstance(values, tuple) and hasattr(values, "best_reference")
-
-
-def in_order(values: Any, title: str) -> Any:
-    """Return values as they are; raise InputTypeError for a set, mapping or masked array."""
-    if isinstance(values, Mapping):
-        raise InputTypeError(
-            f"{title} is a {type(values).__name__}; expected a list with a value for each segment, "
-            "or a table, such as `pandas.DataFrame(…)` of the columns."
-        )
-    if isinstance(values, Set | np.ma.MaskedArray):
-        raise InputTypeError(
-            f"{title} is a {type(values).__name__}; expected a value for each segment, in their "
-            "order, and NaN for a missing score."
-        )
-    return values
-
-
-def numbers_of(values: Any, value: str, title: str) -> Any:
-    """Return the P, the R or the F of `Scores`; other scores as they are.
-
-    Runs may be a list, with `Scores` of each.
-    """
-    in_order(values, title)
-    if is_prf(values):
-        numbers = getattr(values, value)
-        if np.ndim(numbers) != 1:
-            raise InputError(
-                f"{title} has scores of the shape {np.shape(numbers)}; expected those of one "
-                "layer, such as `scores.of_layer(0)`, with one for each segment."
-            )
-        return numbers
-    if isinstance(values, tuple) and len(values) == 3 and all(np.ndim(row) == 1 for row in values):
-        form = "a tuple of three rows, as P, R and F are"
-        raise InputError(
-            f"{title} is {form}; expected one of them, or runs in a list or an array.",
-        )
-    is_run = np.ndim(next(iter(values), 0)) == 1 if isinstance(values, list | tuple) else False
-    if isinstance(values, list | tuple) and (is_run or all(map(is_prf, values))):
-        return [numbers_of(run, value, title) for run in values]
-    if isinstance(values, Iterator):
-        return list(values)
-    is_of_pandas = type(values).__module__.partition(".")[0] == "pandas"
-    if hasattr(values, "__array__") and not is_of_pandas:
-        return np.asarray(values)
-    return values

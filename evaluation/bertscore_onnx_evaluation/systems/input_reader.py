@@ -1,53 +1,65 @@
-"""Read the inputs of a comparison.
+"""Read the texts and scores of systems.
 
-`InputReader` melts texts and scores into a column for each metric, system and run, and reads the
-other columns of tables. docs/tables.md has the rules as users read them.
+Each table and list that a caller gives is taken in once. Roles choose the columns of tables, whose
+rows are split by metric, system and run. docs/tables.md has the rules as users read them.
 """
 
+import re
 from collections.abc import (
     Callable,
-    Collection,
     Iterable,
     Iterator,
     Mapping,
     Sequence,
+    Set,
 )
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, filterfalse
-from typing import Any, Literal, TypeGuard, get_args
+from pathlib import PurePath
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from bertscore_onnx.errors import Argument, InputError, InputTypeError, either
 from bertscore_onnx.tables.batches import check_form
-from bertscore_onnx.tables.joins import NAMED_IDS, Rows, rows_of_table
+from bertscore_onnx.tables.joins import Rows, rows_of_table
 from bertscore_onnx.tables.roles import (
+    DOCUMENT_COLUMNS,
     ID_COLUMNS,
     NO_IDS,
-    ROLES_OF_FORMS,
     USUAL_NAMES,
-    check_uses,
+    first_usual,
+    id_columns,
     plain_name,
+    usual_columns,
 )
 from bertscore_onnx.tables.table import listed
 from bertscore_onnx.tables.whole_table import WholeTable, is_frame, row_labels
 from bertscore_onnx.text.texts import collect_strings
-from bertscore_onnx_evaluation.column_roles import Roles, several_columns
-from bertscore_onnx_evaluation.score_files import names_of_files
-from bertscore_onnx_evaluation.systems.corpus_scores import Value, in_order, numbers_of
-from bertscore_onnx_evaluation.systems.join import Column, Missing, column_of_list
 
 Frame = Any
 """A data frame in any form that `BERTScorer.score_frame` takes, but for a mapping."""
 
 Candidates = Mapping[str, Iterable[str] | Frame] | Frame
 
-Systems = dict[str, list[Column]]
-"""The texts or scores of systems, a column for each run."""
+SystemScores = Any
+"""The scores of each system by its name, one for each segment or (runs, segments), or a data
+frame.
+"""
+
+Value = Literal["P", "R", "F"]
+"""Which numbers of `Scores` are compared."""
+
+Missing = Literal["raise", "drop"]
+"""How to handle a segment that some input lacks.
+
+An error is raised, or it is left out for all systems."""
 
 OfSystems = Literal["candidate", "score"]
 """A role whose columns are of systems."""
+
+_PACKAGES_OF_TABLES = ("pandas", "polars", "pyarrow")
 
 _READERS: Mapping[str, Callable[[WholeTable, str], Sequence[Any]]] = {
     "candidate": WholeTable.texts,
@@ -55,11 +67,133 @@ _READERS: Mapping[str, Callable[[WholeTable, str], Sequence[Any]]] = {
 }
 
 
-class InputReader:
-    """Reads the inputs of one comparison.
+WMT = ".seg.score"
+"""The end of the names of files with a system and its score in each line, those of a system in
+order of segments.
+"""
 
-    Each table is read once, and its columns by their roles.
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """The columns of tables by their roles.
+
+    They are as named, and otherwise have their usual names.
     """
+
+    named: Mapping[str, tuple[str, ...]]
+
+    @property
+    def are_by_position(self) -> bool:
+        """Whether rows are joined by position, whatever ids they have."""
+        return self.named.get("segment") == (NO_IDS,)
+
+    @property
+    def are_ids_named(self) -> bool:
+        """Whether a caller says how rows belong together, which is trusted."""
+        return "segment" in self.named
+
+    def of(self, table: WholeTable, role: str) -> tuple[str, ...]:
+        """Return the columns of a role that a table has, as named or by their usual names."""
+        if role in self.named:
+            return tuple(name for name in self.named[role] if name in table.names)
+        if role == "document":
+            return first_usual(DOCUMENT_COLUMNS, table.names)
+        argument = Argument("columns", {role: "NAME"})
+        return tuple(usual_columns(role, table.names, table.title, argument))
+
+    def required(self, table: WholeTable, role: str) -> tuple[str, ...]:
+        """Return the columns of a role; raise InputError if a table lacks one."""
+        argument = Argument("columns", {role: "NAME"})
+        if role in self.named:
+            names = self.named[role]
+            return tuple(table.find(name, argument, several_columns(name)) for name in names)
+        usual = {**USUAL_NAMES, "document": DOCUMENT_COLUMNS}[role]
+        return self.of(table, role) or (table.find(usual, argument),)
+
+    def ids(self, table: WholeTable) -> tuple[str, ...]:
+        """Return the columns that make up the ids.
+
+        There are none if a table has none, or rows are joined by position.
+        """
+        of_roles = [names for role, names in self.named.items() if role != "segment"]
+        others = set(chain.from_iterable(of_roles))
+        named = self.named.get("segment", ())
+        return id_columns(table.names, named, others=others, title=table.title)
+
+
+def several_columns(name: str) -> str:
+    """Return advice on naming several columns, as the end of a sentence.
+
+    It is empty unless an unknown name seems to mean several.
+    """
+    if not re.fullmatch(r"\w+(,\w+)+", name):
+        return ""
+    return f". For several columns, write them as {name.replace(',', '+')}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InputValues:
+    """A value for each row of an input, such as the scores of a run."""
+
+    name: str
+    """The system; or the input, if it is of no system."""
+    rows: Rows
+    values: Sequence[Any]
+    """(rows,); None or NaN where there is none."""
+    role: str = ""
+    """What the values are, such as `score`."""
+    roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The columns of the table that were used, by role."""
+    run: str = ""
+    """The run, if the table has several."""
+    column: str = ""
+    """The column of the table with the values."""
+    prf: Any = None
+    """The `Scores` of which these are the P, R or F."""
+
+    @property
+    def is_of_system(self) -> bool:
+        """Whether the values are of one system."""
+        return self.role in ("candidate", "score")
+
+    @property
+    def signature(self) -> str:
+        """The signature of `Scores`, or of the scores in a Parquet file; empty if there is none."""
+        if self.prf is not None:
+            return str(self.prf.signature)
+        return self.rows.table.signature if self.rows.table is not None else ""
+
+    @property
+    def used(self) -> dict[str, tuple[str, ...]]:
+        """The columns that were used, with those of the ids."""
+        if self.rows.ids is None:
+            return dict(self.roles)
+        return {**self.roles, "segment": self.rows.id_columns}
+
+
+def column_of_lines(title: str, lines: Sequence[str]) -> InputValues:
+    """Return the texts in the lines of a file."""
+    rows = Rows(title, len(lines), lambda row: f"{title}, line {row + 1}", "line")
+    return InputValues(title, rows, lines)
+
+
+Systems = dict[str, list[InputValues]]
+"""The texts or scores of systems, a column for each run."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Source:
+    """A table, or the values of a list, and the keys of the mappings that it stood in."""
+
+    content: WholeTable | InputValues
+    key: str
+    """Its system or metric; empty if it stood in no mapping."""
+    metric: str
+    """The metric, if it stood in the mapping of one; else empty."""
+
+
+class InputReader:
+    """Reads the inputs of one comparison, each table once."""
 
     def __init__(self, roles: Roles, missing: Missing = "raise", value: Value = "F") -> None:
         """Read columns of these roles, and one of the three numbers of `Scores`."""
@@ -69,10 +203,12 @@ class InputReader:
         self.roles = roles
         self.missing = missing
         self.value = value
-        self._has_order = False  # whether ids, or an index, may be left aside
+        self.has_order = False
+        """Whether some input has ids, or an index, that may be left aside."""
         # Tables by the ids of their objects, which are kept so that no id is used again.
         self._tables: dict[int, tuple[object, WholeTable]] = {}
         self._rows: dict[WholeTable, Rows] = {}
+        self._keys: list[str] = []  # of the mapping of systems or metrics
 
     @property
     def tables(self) -> list[WholeTable]:
@@ -84,11 +220,13 @@ class InputReader:
         """The columns of all these tables, in order."""
         return dict.fromkeys(chain.from_iterable(table.names for table in self.tables))
 
-    def table(self, value: Any, title: str) -> WholeTable:
-        """Return a table, or the rows of a data frame.
+    def table(self, value: Any, title: str) -> WholeTable | None:
+        """Return a table, or the rows of a data frame; None for anything else.
 
         `title` is its name in messages.
         """
+        if not is_frame(value):
+            return None
         if id(value) not in self._tables:
             table = value
             if not isinstance(value, WholeTable):
@@ -96,109 +234,40 @@ class InputReader:
             self._tables[id(value)] = (value, table)
         return self._tables[id(value)][1]
 
-    def check_roles(self, columns: Iterable[Column]) -> None:
-        """Raise InputError for a named column that no table has, or none of these columns uses."""
-        available = self.column_names
-        for role, names in self.roles.named.items():
-            for name in names:
-                self._check_column(role, name, available)
-        used = list(dict.fromkeys(chain.from_iterable(column.used for column in columns)))
-        if self.roles.are_by_position and self._has_order:
-            used.append("segment")
-        named = {role: names for role, names in self.roles.named.items() if role != "group"}
-        check_uses(named, ROLES_OF_FORMS["compare"], used)
-
-    def _check_column(self, role: str, name: str, available: Collection[str]) -> None:
-        """Raise InputError if a column is named that no table has."""
-        if role == "segment" and (name == NO_IDS or set(name.split("+")) <= {*available}):
-            return
-        if name in available:
-            return
-        tables = "there is no table"
-        if available:
-            tables = f"the tables have {', '.join(available)}"
-        raise InputError(
-            f"There is no column {name!r}, of ",
-            Argument("columns", {role: name}),
-            f"; {tables}{several_columns(name)}.",
-        )
-
-    def with_documents(self, systems: Sequence[str]) -> list[WholeTable]:
-        """Return the tables that have documents.
-
-        Documents are in a named column, or in one with a usual name and no other use. Without a
-        name, a constant is no document, and neither is a list or an object.
-        """
-        tables = [table for table in self.tables if self.roles.of(table, "document")]
-        if "document" in self.roles.named:
-            return tables
-        others = {*systems, *chain.from_iterable(self.roles.named.values())}
-        found = []
-        for table in tables:
-            [name] = self.roles.of(table, "document")
-            num_values = len({*map(str, table.values(name))})
-            if name not in others and num_values > 1 and not table.is_nested(name):
-                found.append(table)
-        return found
-
-    def column(
-        self,
-        values: Any,
-        title: str,
-        role: str,
-        listing: Callable[[Any], Sequence[Any]],
-    ) -> Column:
-        """Return the values of a role in a table; or values that `listing` lists.
-
-        Where a table has several rows for a segment, one for each system or run, these have to
-        have the same value.
-        """
-        if isinstance(values, Column):
+    def list_values(
+        self, values: Any, title: str, role: str, listing: Callable[[Any], Sequence[Any]]
+    ) -> InputValues:
+        """Return the values that `listing` lists."""
+        if isinstance(values, InputValues):
             return replace(values, role=role)
-        if not is_frame(values):
-            labels = row_labels(values)
-            self._has_order |= labels is not None
-            if self.roles.are_by_position:
-                labels = None
-            return column_of_list(listing(in_order(values, title)), title, role, labels)
-        table = self.table(values, title)
-        names = self.roles.required(table, role)
-        cells = self._cells(table, role, names)
-        rows = self._rows_of(table)
-        ids = rows.ids or ()
-        used = {role: names}
-        if len({*ids}) < len(ids):
-            # Each system or run has a row for a segment, and repeats such values as references.
-            repeating = {key: self.roles.of(table, key) for key in ("system", "run")}
-            used |= {key: of_key for key, of_key in repeating.items() if of_key}
-            if len(used) > 1:
-                rows = rows.part(_first_rows(table, ids, cells, names))
-        return Column(table.title, rows, [cells[row] for row in rows.at], role, used)
+        in_order(values, title)
+        labels = row_labels(values)
+        self.has_order |= labels is not None
+        if self.roles.are_by_position:
+            labels = None
+        listed_values = listing(values)
+        rows = Rows(
+            title,
+            len(listed_values),
+            lambda row: f"{title}[{row}]",
+            "value",
+            id_columns=("index",),
+            labels=labels,
+        )
+        return InputValues(title, rows, listed_values, role)
 
-    def _rows_of(self, table: WholeTable) -> Rows:
+    def rows_of(self, table: WholeTable) -> Rows:
         """Return all rows of a table with its ids, or with its index."""
         if table not in self._rows:
-            self._has_order = True
+            self.has_order = True
             rows = rows_of_table(table, self.roles.ids(table))
             if rows.ids is None and not self.roles.are_by_position:
                 rows = replace(rows, labels=table.labels, id_columns=("index",))
             self._rows[table] = rows
         return self._rows[table]
 
-    def _cells(self, table: WholeTable, role: str, names: Sequence[str]) -> list[Any]:
-        """Return a column's values, or the references of several columns, with None for a null if
-        segments may be missing.
-        """
-        first, *further = names
-        cells = self._values(table, role, first)
-        for name in further:
-            more = table.lists(name, may_be_empty=True)
-            for row, texts in enumerate(more):
-                if cells[row] is not None:
-                    cells[row] = [*cells[row], *texts]
-        return cells
-
-    def _values(self, table: WholeTable, role: str, name: str) -> list[Any]:
+    def cells(self, table: WholeTable, role: str, name: str) -> list[Any]:
+        """Return the values of a column, with None for a null if segments may be missing."""
         if role == "score":
             return table.numbers(name).tolist()
         are_texts = role in _READERS
@@ -224,50 +293,71 @@ class InputReader:
             names: the systems to return, in their order; None for all.
         """
         title = f"{role}s"
-        if not (isinstance(given, Mapping) or is_frame(given)):
+        entries = {"": given}
+        if isinstance(given, Mapping):
+            entries = _by_text(given, title)
+        elif not is_frame(given):
             raise InputTypeError(
                 f"The {title} are a {type(given).__name__}; expected a data frame, or a mapping of "
                 "the names of systems to a list for each."
             )
         check_form(given, title)
-        entries = _by_text(given, title) if isinstance(given, Mapping) else {"": given}
+        self._keys = list(filter(None, entries))
         found: dict[str, Systems] = {}
-        for key, value in entries.items():
-            of_key: dict[str, Systems] = {}
-            for metric, column in self._melted(value, role, names, key):
-                of_metric = of_key.setdefault(metric if role == "score" else "", {})
-                of_metric.setdefault(column.name, []).append(column)
-            _add(found, of_key)
+        sources: dict[tuple[str, str], str] = {}
+        for source in self._sources(entries, role, names):
+            for metric, values in self._melted(source, role, names):
+                runs = found.setdefault(metric, {}).setdefault(values.name, [])
+                # A system has its values of a metric, and all runs of these, under one key.
+                key = source.metric or source.key
+                if sources.setdefault((metric, values.name), key) != key:
+                    of_metric = f" of {metric}" if metric else ""
+                    raise InputError(
+                        f"{runs[0].rows.title} and {values.rows.title} have values{of_metric} for "
+                        f"{values.name}; expected them in one. Rename a system."
+                    )
+                runs.append(values)
         if names is None:
             names = list(dict.fromkeys(chain.from_iterable(found.values())))
-        for metric, of_metric in found.items() or [("", {})]:
-            missing = [name for name in names if name not in of_metric]
-            if missing:
-                raise self._lacking(missing, metric, found, list(filter(None, entries)))
         chosen: dict[str, Systems] = {}
-        for metric, of_metric in found.items():
-            chosen[metric] = {name: of_metric[name] for name in names}
+        for metric, by_system in (found or {"": {}}).items():
+            missing = [name for name in names if name not in by_system]
+            if missing:
+                raise self._lacking(missing, metric, found)
+            chosen[metric] = {name: by_system[name] for name in names}
         return chosen
 
-    def _melted(
-        self, value: Any, role: OfSystems, names: Sequence[str] | None, key: str, metric: str = ""
-    ) -> Iterator[tuple[str, Column]]:
-        """Yield the metric and the values of each system and run in an input."""
-        # The key of an input in a mapping is a system or a metric.
-        title = f"{role}s[{key!r}]" if key else f"{role}s"
-        if isinstance(value, Mapping) and role == "score" and not metric:
-            for system, of_system in _by_text(value, title).items():
-                yield from self._melted(of_system, role, names, system, key)
-            return
-        listing: Callable[[Any], Sequence[Any]] = partial(_numbers, title=title)
-        if role == "candidate":
-            listing = partial(collect_strings, name=title)
-        for run in self._runs(value, role, title):
-            if is_frame(run):
-                yield from self._of_table(self.table(run, title), role, names, key, metric)
-            elif self._is_system(run, names, key):
-                column = self.column(run, title, role, listing)
-                yield metric or "score", replace(column, name=key)
+    def _sources(
+        self, entries: Mapping[str, Any], role: OfSystems, names: Sequence[str] | None
+    ) -> Iterator[_Source]:
+        """Yield each table, and each list of a system that is named."""
+        for entry, of_entry in entries.items():
+            metric = ""
+            by_key = {entry: of_entry}
+            if isinstance(of_entry, Mapping) and role == "score":
+                metric = entry
+                by_key = _by_text(of_entry, f"{role}s[{entry!r}]")
+            for key, of_key in by_key.items():
+                title = f"{role}s[{key!r}]" if key else f"{role}s"
+                listing: Callable[[Any], Sequence[Any]] = partial(_numbers, title=title)
+                runs = of_key
+                if role == "candidate":
+                    listing = partial(collect_strings, name=title)
+                else:
+                    runs = numbers_of(of_key, self.value, title)
+                if not _are_runs(runs):
+                    runs = [runs]
+                prf = prf_runs(of_key) or [None] * len(runs)
+                for run, scores in zip(runs, prf, strict=True):
+                    content: WholeTable | InputValues | None = self.table(run, title)
+                    if content is None and role == "score" and not isinstance(run, Iterable):
+                        expected = "expected a number for each segment."
+                        raise InputTypeError(f"{title} is {run!r}; {expected}")
+                    if content is None and self._is_system(run, names, key):
+                        content = self.list_values(run, title, role, listing)
+                        content = replace(content, name=key, prf=scores)
+                    if content is not None:
+                        yield _Source(content, key, metric)
 
     def _is_system(self, run: Any, names: Sequence[str] | None, key: str) -> bool:
         """Return whether a list is to be read; raise InputError if its key may be a column's."""
@@ -275,7 +365,7 @@ class InputReader:
             return True
         named = chain.from_iterable(self.roles.named.values())
         is_column = plain_name(key) in (*ID_COLUMNS, "system") or key in named
-        if is_column and not isinstance(run, Column):
+        if is_column and not isinstance(run, InputValues):
             raise InputError(
                 f"{key!r} is the name of a column, and the keys of a mapping are systems. Give a "
                 "table, `pandas.DataFrame(…)` of the columns; or, if it is a system, name it in ",
@@ -284,50 +374,38 @@ class InputReader:
             )
         return names is None
 
-    def _runs(self, value: Any, role: OfSystems, title: str) -> list[Any]:
-        """Return the runs of a system: lists, tables or columns."""
-        if is_frame(value) or isinstance(value, Column):
-            return [value]
-        if role == "score" and not isinstance(value, Iterable):
-            raise InputTypeError(f"{title} is {value!r}; expected a number for each segment.")
-        if role == "score":
-            value = numbers_of(value, self.value, title)
-        if isinstance(value, list | tuple | np.ndarray) and len(value) and all(map(_is_run, value)):
-            return list(value)
-        return [value]
-
-    def _of_table(
-        self,
-        table: WholeTable,
-        role: OfSystems,
-        names: Sequence[str] | None,
-        key: str,
-        metric: str,
-    ) -> Iterator[tuple[str, Column]]:
-        """Yield the metric and the values of each system and run in a table."""
+    def _melted(
+        self, source: _Source, role: OfSystems, names: Sequence[str] | None
+    ) -> Iterator[tuple[str, InputValues]]:
+        """Yield the metric and the values of each system and run in a table or list."""
+        table = source.content
+        if isinstance(table, InputValues):
+            metric = source.metric or "score"
+            yield metric if role == "score" else "", table
+            return
         used: dict[str, tuple[str, ...]] = {}
         columns: dict[str, tuple[str, str]] = {}  # the metric and the system of each
+        key = source.key
+        metric = source.metric
         system = key or names_of_files([table.title])[0]
-        if self.roles.of(table, "system"):
-            used = {
-                "system": self.roles.required(table, "system"),
-                role: self._columns(table, role, key),
-            }
+        systems = self.roles.of(table, "system")
+        if not systems and names is not None and {*names} <= {*table.names}:
+            columns = {name: (metric or key or "score", name) for name in names}
+        elif systems or names is None or system in names:
+            used[role] = self._columns(table, role)
+        else:
+            return
+        if systems:
+            used["system"] = systems
             if key and role == "candidate":
                 raise InputError(
-                    f"{table.title} has a column {used['system'][0]!r}, the system of each row. "
+                    f"{table.title} has a column {systems[0]!r}, the system of each row. "
                     "Give the rows of all systems as one table; or, if it is of one system, leave "
                     "out this column."
                 )
             metric = metric or key
             if role == "score" and len(used[role]) == 1:
                 used["metric"] = self.roles.of(table, "metric")
-        elif names is not None and {*names} <= {*table.names}:
-            columns = {name: (metric or key or "score", name) for name in names}
-        elif names is None or system in names:
-            used = {role: self._columns(table, role, key)}
-        else:
-            return
         for name in used.get(role, ()):
             is_alone = len(used[role]) == 1
             columns[name] = (metric if metric and is_alone else name, system)
@@ -336,18 +414,16 @@ class InputReader:
         if runs and len({*table.keys(*runs)}) > 1:
             used["run"] = runs
         used = {name: of_role for name, of_role in used.items() if of_role}
-        cells = {name: self._values(table, role, name) for name in columns}
+        cells = {name: self.cells(table, role, name) for name in columns}
         for (metric_of_rows, system_of_rows, run), rows in self._parts(table, used).items():
             for name, (metric_of_column, system_of_column) in columns.items():
                 values = [cells[name][row] for row in rows.at]
                 named = system_of_rows or system_of_column
-                column = Column(named, rows, values, role, used, run, name)
-                yield metric_of_rows or metric_of_column, column
+                melted = InputValues(named, rows, values, role, used, run, name)
+                yield metric_of_rows or metric_of_column if role == "score" else "", melted
 
-    def _columns(self, table: WholeTable, role: OfSystems, key: str) -> tuple[str, ...]:
+    def _columns(self, table: WholeTable, role: OfSystems) -> tuple[str, ...]:
         """Return the columns of texts, or of scores; raise InputError if a table has none."""
-        if "system" in self.roles.named and not key:
-            self.roles.required(table, "system")
         if role in self.roles.named or self.roles.of(table, role):
             return self.roles.required(table, role)
         are_texts = role == "candidate"
@@ -381,7 +457,7 @@ class InputReader:
 
         Rows of several parts need ids.
         """
-        whole = self._rows_of(table)
+        whole = self.rows_of(table)
         by_role: list[Sequence[str]] = []
         for role in ("metric", "system", "run"):
             of_rows: Sequence[str] = [""] * len(table)
@@ -418,7 +494,6 @@ class InputReader:
         missing: Sequence[str],
         metric: str,
         found: Mapping[str, Systems],
-        keys: Collection[str],
     ) -> InputError:
         """Return the error for systems that have no values, or none of a metric."""
         # Columns are systems only where all names are columns: another name is the mistake.
@@ -432,8 +507,8 @@ class InputReader:
                 ".",
             )
         available = list(chain.from_iterable(found.values()))
-        if {*available} <= {*keys}:
-            available = list(keys)
+        if {*available} <= {*self._keys}:
+            available = self._keys
         message = f"There is no system {name!r}"
         if available:
             message += f", only {listed(available)}"
@@ -451,8 +526,14 @@ def _numbers(run: Any, title: str) -> list[float]:
     return WholeTable.of_frame({title: run}, title).numbers(title).tolist()
 
 
+def _are_runs(values: Any) -> bool:
+    """Return whether values are lists, tables or columns, each of a run."""
+    is_sequence = isinstance(values, list | tuple | np.ndarray)
+    return is_sequence and len(values) > 0 and all(map(_is_run, values))
+
+
 def _is_run(value: Any) -> bool:
-    return isinstance(value, Column) or is_frame(value) or np.ndim(value) == 1
+    return isinstance(value, InputValues) or is_frame(value) or np.ndim(value) == 1
 
 
 def _by_text(given: Mapping[Any, Any], title: str) -> dict[str, Any]:
@@ -466,71 +547,78 @@ def _by_text(given: Mapping[Any, Any], title: str) -> dict[str, Any]:
     return named
 
 
-def _add(found: dict[str, Systems], further: Mapping[str, Systems]) -> None:
-    """Add values by metric and system.
+def names_of_files(files: Sequence[str]) -> list[str]:
+    """Return a name for each file, without folder and suffix.
 
-    InputError is raised if a system has some of this metric already.
+    It is the whole name if two are alike.
     """
-    for metric, systems in further.items():
-        earlier = found.setdefault(metric, {})
-        for name, runs in systems.items():
-            if name in earlier:
-                titles = listed([earlier[name][0].rows.title, runs[0].rows.title])
-                of_metric = f" of {metric}" if metric else ""
-                raise InputError(
-                    f"{titles} have values{of_metric} for {name}; expected them in one. Rename a "
-                    "system."
-                )
-            earlier[name] = runs
+    stems = [_stem(file) for file in files]
+    names = []
+    for file, stem in zip(files, stems, strict=True):
+        is_alone = stems.count(stem) == 1 and stem not in files
+        names.append(stem if is_alone else file)
+    return names
 
 
-def _first_rows(
-    table: WholeTable, ids: Sequence[str], cells: Sequence[Any], names: Sequence[str]
-) -> list[int]:
-    """Return the first row of each segment.
-
-    InputError is raised if another row of it has another value.
-    """
-    first: dict[str, int] = {}
-    for row, name in enumerate(ids):
-        earlier = first.setdefault(name, row)
-        if cells[row] != cells[earlier]:
-            raise InputError(
-                f"{table.place(row)}: segment {name!r} has another value of {'+'.join(names)!r} "
-                f"than in {table.place(earlier)}; expected the same in both, or name a column of "
-                "ids that differ, ",
-                NAMED_IDS,
-                ".",
-            )
-    return list(first.values())
+def _stem(file: str) -> str:
+    without_suffix = PurePath(file.removesuffix(".gz").removesuffix(WMT)).stem
+    return PurePath(without_suffix).name
 
 
-def are_parts(references: Any) -> TypeGuard[list[Any]]:
-    """Return whether references come from several files."""
-    if not (isinstance(references, list) and references):
-        return False
-    return all(isinstance(file, Column | WholeTable) for file in references)
+# Scores of ours, and the numbers of other metrics.
 
 
-def checked_references(references: Iterable[str | Sequence[str]]) -> tuple[tuple[str, ...], ...]:
-    """Return the references of each segment.
+def is_prf(values: object) -> bool:
+    """Return whether this is the `Scores` of texts: P, R and F in one object."""
+    return isinstance(values, tuple) and hasattr(values, "best_reference")
 
-    InputError is raised if there is no segment, or one has no reference.
-    """
-    if isinstance(references, str | bytes):
-        kind = type(references).__name__
+
+def prf_runs(values: Any) -> list[Any]:
+    """Return the `Scores` of all runs of a system; none if some are others."""
+    runs = values if isinstance(values, list) else [values]
+    return runs if all(map(is_prf, runs)) else []
+
+
+def in_order(values: Any, title: str) -> Any:
+    """Return values as they are; raise InputTypeError for a set, mapping or masked array."""
+    if isinstance(values, Mapping):
         raise InputTypeError(
-            f"The references are one {kind}; expected a list, one for each segment.",
+            f"{title} is a {type(values).__name__}; expected a list with a value for each segment, "
+            "or a table, such as `pandas.DataFrame(…)` of the columns."
         )
-    lists = []
-    for segment, given in enumerate(references):
-        title = f"references[{segment}]"
-        if isinstance(given, str):
-            given = [given]
-        texts = collect_strings(given, title)
-        if not texts:
-            raise InputError(f"{title} is empty; expected a text, or a list of at least one.")
-        lists.append(tuple(texts))
-    if not lists:
-        raise InputError("There are no references; expected one for each segment.")
-    return tuple(lists)
+    if isinstance(values, Set | np.ma.MaskedArray):
+        raise InputTypeError(
+            f"{title} is a {type(values).__name__}; expected a value for each segment, in their "
+            "order, and NaN for a missing score."
+        )
+    return values
+
+
+def numbers_of(values: Any, value: str, title: str) -> Any:
+    """Return the P, the R or the F of `Scores`; other scores as they are.
+
+    Runs may be a list, with `Scores` of each.
+    """
+    in_order(values, title)
+    if is_prf(values):
+        numbers = getattr(values, value)
+        if np.ndim(numbers) != 1:
+            raise InputError(
+                f"{title} has scores of the shape {np.shape(numbers)}; expected those of one "
+                "layer, such as `scores.of_layer(0)`, with one for each segment."
+            )
+        return numbers
+    if isinstance(values, tuple) and len(values) == 3 and all(np.ndim(row) == 1 for row in values):
+        form = "a tuple of three rows, as P, R and F are"
+        raise InputError(
+            f"{title} is {form}; expected one of them, or runs in a list or an array.",
+        )
+    is_run = np.ndim(next(iter(values), 0)) == 1 if isinstance(values, list | tuple) else False
+    if isinstance(values, list | tuple) and (is_run or all(map(is_prf, values))):
+        return [numbers_of(run, value, title) for run in values]
+    if isinstance(values, Iterator):
+        return list(values)
+    package = type(values).__module__.partition(".")[0]
+    if hasattr(values, "__array__") and package not in _PACKAGES_OF_TABLES:
+        return np.asarray(values)
+    return values

@@ -6,11 +6,13 @@ are joined by position, tables only if their other columns show that their rows 
 order.
 """
 
+import re
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, Generic, Literal, TypeVar, get_args
+from operator import itemgetter
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,68 +28,11 @@ from bertscore_onnx.tables.joins import (
 )
 from bertscore_onnx.tables.table import natural_key
 from bertscore_onnx.tables.whole_table import WholeTable
+from bertscore_onnx_evaluation.column_roles import ColumnChoice, check_roles, choices_of
+from bertscore_onnx_evaluation.systems.input_reader import InputReader, InputValues, Missing, Value
 
-Missing = Literal["raise", "drop"]
-"""How to handle a segment that some input lacks.
-
-An error is raised, or it is left out for all systems."""
-
-_Key = TypeVar("_Key", bound=Hashable)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Column:
-    """A value for each row of an input, such as the scores of a run."""
-
-    name: str
-    """The system; or the input, if it is of no system."""
-    rows: Rows
-    values: Sequence[Any]
-    """(rows,); None or NaN where there is none."""
-    role: str = ""
-    """What the values are, such as `score`."""
-    roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The columns of the table that were used, by role."""
-    run: str = ""
-    """The run, if the table has several."""
-    column: str = ""
-    """The column of the table with the values."""
-
-    @property
-    def is_of_system(self) -> bool:
-        """Whether the values are of one system."""
-        return self.role in ("candidate", "score")
-
-    @property
-    def used(self) -> dict[str, tuple[str, ...]]:
-        """The columns that were used, with those of the ids."""
-        if self.rows.ids is None:
-            return dict(self.roles)
-        return {**self.roles, "segment": self.rows.id_columns}
-
-
-def column_of_lines(title: str, lines: Sequence[str]) -> Column:
-    """Return the texts in the lines of a file."""
-    rows = Rows(title, len(lines), lambda row: f"{title}, line {row + 1}", "line")
-    return Column(title, rows, lines)
-
-
-def column_of_list(
-    values: Sequence[Any],
-    title: str,
-    role: str,
-    labels: Sequence[Hashable] | None = None,
-) -> Column:
-    """Return values without ids, such as the texts of a list."""
-    rows = Rows(
-        title,
-        len(values),
-        lambda row: f"{title}[{row}]",
-        "value",
-        id_columns=("index",),
-        labels=labels,
-    )
-    return Column(title, rows, values, role)
+Input = tuple[str, str, str | int]
+"""A role, a metric, and a system or a number."""
 
 
 def scores_of(values: Sequence[float | tuple[float, ...]]) -> NDArray[np.float64]:
@@ -99,29 +44,29 @@ def scores_of(values: Sequence[float | tuple[float, ...]]) -> NDArray[np.float64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class JoinedSegments(Generic[_Key]):
+class JoinedSegments:
     """The segments that all inputs have, in the order of their ids."""
 
     names: tuple[str | int, ...]
     """The ids; or where there are none, the numbers of the lines or rows, which count from 1."""
     dropped: tuple[str | int, ...]
     """The segments that were left out, since some input lacks them."""
-    values: Mapping[_Key, list[Any]]
+    values: Mapping[Input, list[Any]]
     """The value of each segment by input, or the values of all runs."""
-    lacking: Mapping[_Key, Set[str | int]]
+    lacking: Mapping[Input, Set[str | int]]
     """The segments without a value by input."""
-    columns: Sequence[Column]
+    columns: Sequence[InputValues]
     """The columns, with the ids that were used."""
     how: Mapping[WholeTable, str]
     """What the output says of how tables were joined, where the values of others could be asked."""
 
 
 def join_segments(
-    inputs: Mapping[_Key, Sequence[Column]],
+    inputs: Mapping[Input, Sequence[InputValues]],
     missing: Missing = "raise",
     *,
     are_ids_trusted: bool = False,
-) -> JoinedSegments[_Key]:
+) -> JoinedSegments:
     """Join the rows of inputs, each of one or several runs.
 
     Rows are joined by their ids, or by position if none has ids. An index of pandas other than
@@ -143,8 +88,8 @@ def join_segments(
     names = list(rows_of[columns[0].rows])
     if any(column.rows.ids is not None for column in columns):
         names = sorted(set(chain.from_iterable(rows_of.values())), key=natural_key)
-    values: dict[_Key, list[tuple[Any, ...]]] = {}
-    lacking: dict[_Key, set[str | int]] = {}
+    values: dict[Input, list[tuple[Any, ...]]] = {}
+    lacking: dict[Input, set[str | int]] = {}
     for key, runs in inputs.items():
         values[key] = []
         lacking[key] = set()
@@ -157,22 +102,30 @@ def join_segments(
             if lacks(map(_is_missing, of_runs)):
                 lacking[key].add(name)
 
-    dropped = set().union(*lacking.values())
-    names_dropped = tuple(name for name in names if name in dropped)
+    of_some = set().union(*lacking.values())
+    kept = []
+    kept_names = []
+    dropped = []
+    for position, name in enumerate(names):
+        if name in of_some:
+            dropped.append(name)
+        else:
+            kept.append(position)
+            kept_names.append(name)
     if dropped and missing == "raise":
-        raise _incomplete(columns, rows_of, names_dropped[0])
-    if len(dropped) == len(names):
+        raise _incomplete(columns, rows_of, dropped[0])
+    if not kept:
         titles = ", ".join(dict.fromkeys(column.rows.title for column in columns))
         raise InputError(f"No segment is in all of {titles}, with a value in every column.")
-    kept = [position for position, name in enumerate(names) if name not in dropped]
     kept_values = {}
     for key, of_input in values.items():
         kept_values[key] = [_whole(of_input[position]) for position in kept]
-    kept_names = tuple(names[position] for position in kept)
-    return JoinedSegments(kept_names, names_dropped, kept_values, lacking, columns, how)
+    return JoinedSegments(tuple(kept_names), tuple(dropped), kept_values, lacking, columns, how)
 
 
-def _in_order_of_runs(inputs: Mapping[_Key, Sequence[Column]]) -> dict[_Key, list[Column]]:
+def _in_order_of_runs(
+    inputs: Mapping[Input, Sequence[InputValues]],
+) -> dict[Input, list[InputValues]]:
     """Return inputs with their runs in natural order.
 
     InputError is raised for a column of runs in one of several tables of runs.
@@ -189,7 +142,7 @@ def _in_order_of_runs(inputs: Mapping[_Key, Sequence[Column]]) -> dict[_Key, lis
 
 
 def _values(
-    runs: Sequence[Column],
+    runs: Sequence[InputValues],
     rows_of: Mapping[Rows, RowsOfSegments],
     name: str | int,
 ) -> tuple[Any, ...]:
@@ -216,7 +169,7 @@ def _is_missing(value: Any) -> bool:
     return value is None or bool(value != value)  # NaN
 
 
-def _with_labels(inputs: Mapping[_Key, list[Column]]) -> Mapping[_Key, list[Column]]:
+def _with_labels(inputs: Mapping[Input, list[InputValues]]) -> Mapping[Input, list[InputValues]]:
     """Return inputs with the labels of pandas as ids, or unchanged if all are 0, 1, 2 and so on."""
     columns = chain.from_iterable(inputs.values())
     rows_of_all = list(dict.fromkeys(column.rows for column in columns))
@@ -230,14 +183,14 @@ def _with_labels(inputs: Mapping[_Key, list[Column]]) -> Mapping[_Key, list[Colu
 
 
 def _how_joined(
-    columns: Sequence[Column],
+    columns: Sequence[InputValues],
     rows_of: Mapping[Rows, RowsOfSegments],
 ) -> dict[WholeTable, str]:
     """Return what the output says of how tables were joined.
 
     InputError is raised if values contradict it.
     """
-    by_table: dict[WholeTable, list[Column]] = {}
+    by_table: dict[WholeTable, list[InputValues]] = {}
     for column in columns:
         if column.rows.table is not None:
             by_table.setdefault(column.rows.table, []).append(column)
@@ -267,7 +220,7 @@ _ROLES_OF_RESULTS = ("score", "system", "metric", "run")
 
 
 def _incomplete(
-    columns: Sequence[Column],
+    columns: Sequence[InputValues],
     rows_of: Mapping[Rows, RowsOfSegments],
     name: str | int,
 ) -> InputError:
@@ -302,3 +255,207 @@ def _incomplete(
             missing += f" for segment {name!r}"
         return InputError(f"{missing}. Add it, ", *remedy)
     raise AssertionError(name)
+
+
+# The joined values by their use.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JoinedInputs:
+    """The values of all inputs, in the order of the segments."""
+
+    systems: tuple[str, ...]
+    """The baseline first."""
+    candidates: tuple[tuple[str | tuple[str, ...], ...], ...]
+    references: tuple[tuple[str, ...], ...]
+    """The texts by system and segment, a text or the texts of all runs, and the references of each
+    segment; none where only scores were given.
+    """
+    scores: Mapping[str, Sequence[Sequence[float | tuple[float, ...]]]]
+    """By metric, system and segment, a score or the scores of all runs."""
+    documents: Sequence[Hashable]
+    groups: Sequence[str]
+    """Of each segment; none where none were given."""
+    segments: tuple[str | int, ...]
+    dropped: tuple[str | int, ...]
+    lacking: Mapping[str, int]
+    """By system the number of segments that were left out, and that the baseline has and the system
+    lacks.
+    """
+    is_baseline_named: bool
+    """Whether someone named the baseline, or gave an input for each system in an order."""
+    choices: tuple[ColumnChoice, ...]
+    ranges_of_prf: Mapping[str, tuple[float, float] | None]
+    """By metric whose scores are all `Scores` their range, from the score of an empty text; None if
+    some have no settings.
+    """
+    precisions: tuple[str, ...]
+    """The precisions in the signatures of scores."""
+
+
+def join_inputs(
+    inputs: Mapping[Input, Sequence[InputValues]],
+    reader: InputReader,
+    baseline: str | None,
+    *,
+    are_systems_named: bool,
+) -> JoinedInputs:
+    """Join the inputs that were read.
+
+    InputError is raised if a caller named what has no effect on them, or another baseline.
+    """
+    check_roles(reader, list(chain.from_iterable(inputs.values())))
+    systems = _baseline_first(inputs, baseline)
+    joined = join_segments(inputs, reader.missing, are_ids_trusted=reader.roles.are_ids_named)
+    scores = {}
+    runs: dict[str, list[InputValues]] = {}
+    for metric in dict.fromkeys(metric for role, metric, _ in inputs if role == "score"):
+        scores[metric] = _of_systems(joined.values, "score", metric, systems)
+        of_systems = _of_systems(inputs, "score", metric, systems)
+        runs[metric] = list(chain.from_iterable(of_systems))
+    role, metric, _ = next(key for key in inputs if key[2] == systems[0])
+    texts: list[list[Any]] = []
+    if role == "candidate":
+        texts = _of_systems(joined.values, role, metric, systems)
+    first_runs = map(itemgetter(0), _of_systems(inputs, role, metric, systems))
+    titles = {values.rows.title for values in first_runs}
+    return JoinedInputs(
+        systems,
+        tuple(map(tuple, texts)),
+        _references_of_segments(joined),
+        scores,
+        _agreed(joined, "document"),
+        _checked_groups(joined),
+        joined.names,
+        joined.dropped,
+        _num_lacking(joined, systems),
+        are_systems_named or baseline is not None or len(titles) == len(systems),
+        choices_of(joined.columns, joined.how, reader.roles),
+        _ranges_of_prf(runs, reader.value),
+        _precisions(runs),
+    )
+
+
+def _baseline_first(inputs: Iterable[Input], baseline: str | None) -> tuple[str, ...]:
+    """Return the systems with the baseline first.
+
+    InputError is raised unless it is one of them.
+    """
+    names = [str(name) for role, _, name in inputs if role in ("candidate", "score")]
+    systems = dict.fromkeys(names)
+    if not systems:
+        raise InputError(
+            "There is no system; expected one, or a baseline and others to compare with it.",
+        )
+    if baseline is None:
+        return tuple(systems)
+    if baseline not in systems:
+        raise InputError(
+            f"The baseline {baseline!r} is none of the systems {', '.join(map(repr, systems))}."
+        )
+    return tuple(dict.fromkeys((baseline, *systems)))
+
+
+def _ranges_of_prf(
+    runs: Mapping[str, Sequence[InputValues]], value: Value
+) -> dict[str, tuple[float, float] | None]:
+    """Return the ranges of metrics whose runs are all `Scores`.
+
+    InputError is raised for P or R where no run is.
+    """
+    ranges: dict[str, tuple[float, float] | None] = {}
+    num_prf = 0
+    for metric, of_metric in runs.items():
+        prf = [run.prf for run in of_metric if run.prf is not None]
+        num_prf += len(prf)
+        if len(prf) == len(of_metric):
+            worst = [scores.worst for scores in prf if scores.worst is not None]
+            ranges[metric] = None
+            if len(worst) == len(prf):
+                lowest = min(getattr(scores, value).item() for scores in worst)
+                ranges[metric] = (lowest, 1.0)
+    if value != "F" and not num_prf:
+        raise InputError(
+            f"value={value!r} has no effect: no scores are `Scores` of a scorer. Leave it out.",
+        )
+    return ranges
+
+
+def _precisions(runs: Mapping[str, Sequence[InputValues]]) -> tuple[str, ...]:
+    """Return the precisions in the signatures of scores.
+
+    `Scores` have a signature, and so have the scores of Parquet files.
+    """
+    precisions = set()
+    for run in chain.from_iterable(runs.values()):
+        match = re.search(r"\|precision:([^|]+)", run.signature)
+        if match:
+            precisions.add(match[1])
+    return tuple(sorted(precisions))
+
+
+def _of_systems(
+    inputs: Mapping[Input, Any], role: str, metric: str, systems: Iterable[str]
+) -> list[Any]:
+    return [inputs[role, metric, name] for name in systems]
+
+
+def _of_role(joined: JoinedSegments, role: str) -> list[list[Any]]:
+    """Return the values of each input of a role."""
+    return [values for (of_role, *_), values in joined.values.items() if of_role == role]
+
+
+def _references_of_segments(joined: JoinedSegments) -> tuple[tuple[str, ...], ...]:
+    """Return the references of each segment, from all inputs of references."""
+    segments = []
+    for cells in zip(*_of_role(joined, "reference"), strict=True):
+        texts: list[str] = []
+        for cell in cells:
+            if isinstance(cell, str):
+                texts.append(cell)
+            else:
+                texts += cell
+        segments.append(tuple(texts))
+    return tuple(segments)
+
+
+def _num_lacking(joined: JoinedSegments, systems: Sequence[str]) -> dict[str, int]:
+    """Count the segments that each system lacks and the baseline has."""
+    lacking: dict[str, set[str | int]] = {name: set() for name in systems}
+    for (role, _, name), segments in joined.lacking.items():
+        if role in ("candidate", "score"):
+            lacking[str(name)] |= segments
+    of_baseline = lacking[systems[0]]
+    return {name: len(segments - of_baseline) for name, segments in lacking.items()}
+
+
+def _agreed(joined: JoinedSegments, role: str) -> list[Any]:
+    """Return the document, or the group, of each segment, if there are any.
+
+    InputError is raised if inputs disagree.
+    """
+    columns = [column for column in joined.columns if column.role == role]
+    by_input = _of_role(joined, role)
+    for column, values in zip(columns, by_input, strict=True):
+        for segment, first, other in zip(joined.names, by_input[0], values, strict=True):
+            if first != other:
+                raise InputError(
+                    f"Segment {segment!r} is in the {role} {first!r} in {columns[0].rows.title}, "
+                    f"and in {other!r} in {column.rows.title}; expected the same in both."
+                )
+    if not by_input:
+        return []
+    return by_input[0]
+
+
+def _checked_groups(joined: JoinedSegments) -> list[str]:
+    """Return the group of each segment, if there are groups.
+
+    InputError is raised if there is one only.
+    """
+    groups = list(map(str, _agreed(joined, "group")))
+    if len({*groups}) == 1:
+        raise InputError(
+            f"All segments are in the group {groups[0]!r}; expected two or more groups.",
+        )
+    return groups

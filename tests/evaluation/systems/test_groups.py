@@ -12,8 +12,8 @@ from scipy.stats import permutation_test
 from bertscore_onnx.errors import InputError
 from bertscore_onnx_evaluation import compare
 from bertscore_onnx_evaluation.metric_scores import MetricScores
-from bertscore_onnx_evaluation.systems.compare_systems import group_results, metric_result
 from bertscore_onnx_evaluation.systems.corpus_scores import SegmentMeans
+from bertscore_onnx_evaluation.systems.metric_results import group_results, metric_result
 from bertscore_onnx_evaluation.systems.paired_tests import paired_permutation
 from tests.evaluation.simulations import rate
 

@@ -431,6 +431,7 @@ def test_scores_of_ours_are_one_of_three(scored, value):
     assert SegmentMeans([*scored.values()], **options).observed() == pytest.approx(
         [first.mean(), second.mean()]
     )
+    assert compare(scores={"m": scored}, **options).inputs == []  # higher is better, as is known
     runs = compare(scores={name: [one, one] for name, one in scored.items()}, **options)
     assert [system.runs for system in runs.metrics[0].systems] == [2, 2]
     assert deltas(runs)["score"] == [pytest.approx((second - first).mean(), abs=1e-12)]

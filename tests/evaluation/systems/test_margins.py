@@ -14,8 +14,8 @@ from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.table import latex_text, plural
 from bertscore_onnx_evaluation import SegmentMeans, SummedStatistics, compare
 from bertscore_onnx_evaluation.metric_scores import score_systems
-from bertscore_onnx_evaluation.systems.compare_systems import margin_result
 from bertscore_onnx_evaluation.systems.margins import MarginBounds, margin_bounds
+from bertscore_onnx_evaluation.systems.metric_results import margin_result
 from bertscore_onnx_evaluation.systems.paired_tests import paired_permutation
 from bertscore_onnx_evaluation.systems.verdicts import MetricResult, SystemResult, verdict
 from tests.evaluation.simulations import LOSSES
