@@ -40,7 +40,7 @@ MOVED = {
     "notebooks": {"": "integrations.html#notebooks"},
     "project/code_of_conduct": {"": "contributing.html#code-of-conduct"},
     "project/security": {"": "contributing.html#security"},
-    "reliability": {"": "limits.html#reliability", "run-it": "limits.html#run-it"},
+    "reliability": {"": "limits.html#reliability", "run-it": "project/contributing.html"},
     "reproduce": {"": "which_metric.html#tables-of-papers"},
     "service": {
         "": "serve.html",
