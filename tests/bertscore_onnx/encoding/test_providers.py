@@ -110,7 +110,7 @@ def test_a_further_row_of_the_table_is_taken_and_listed(offer, fresh):
     fresh.setattr(providers, "PROVIDERS", (*providers.PROVIDERS, further))
     offer(further)
     assert providers.choose_providers("other:2") == [replace(further, index=2)]
-    with pytest.raises(InputError, match='expected "cpu", .*"other" or "other:N"'):
+    with pytest.raises(InputError, match=r'expected "cpu", .*"other" or "other:N"'):
         providers.choose_providers("npu")
 
 
