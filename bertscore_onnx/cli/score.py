@@ -207,13 +207,10 @@ def _columns_of(opened: OpenFile, *, has_types: bool) -> "Sequence[str] | pyarro
     table = opened.file.open_table(opened.source)
     if not has_types:
         return list(dict.fromkeys(name for _, record in table.records() for name in record))
-    import pyarrow
-
     types = table.column_types()
-    remedy = ("Write .jsonl, which keeps every value as it is.",)
     texts = opened.file.texts_among(types.names)
-    fields = [types.field(name, remedy, is_text=name in texts) for name in types.names]
-    return pyarrow.schema(fields)
+    remedy = ("Write .jsonl, which keeps every value as it is.",)
+    return types.schema(types.names, texts, remedy)
 
 
 @dataclass(frozen=True, slots=True)

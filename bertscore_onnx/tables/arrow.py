@@ -4,7 +4,7 @@
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -15,18 +15,21 @@ if TYPE_CHECKING:
 
 
 class ColumnTypes:
-    """The types of the columns of a file, found as its rows are added.
+    """The types of the columns of a file, known or found as its rows are added.
 
     A field of whole and of other numbers is float64, and a field of objects has the keys of all of
     them; a field that a row lacks is null there.
     """
 
-    def __init__(self, title: str) -> None:
+    def __init__(
+        self, title: str, known: "pyarrow.Schema | None" = None, num_rows: int = 0
+    ) -> None:
         self._title = title
+        self._known = known
         self._types: dict[str, pyarrow.DataType] = {}
         self._conflicts: dict[str, str] = {}
         self._with_lists: set[str] = set()
-        self.num_rows = 0
+        self.num_rows = num_rows
 
     @property
     def names(self) -> list[str]:
@@ -38,6 +41,8 @@ class ColumnTypes:
         import pyarrow
 
         self.num_rows += len(records)
+        if self._known is not None:
+            return
         for name in dict.fromkeys(chain.from_iterable(records)):
             values = [record.get(name) for record in records]
             before = self._types.setdefault(name, pyarrow.null())
@@ -50,15 +55,26 @@ class ColumnTypes:
             except (pyarrow.ArrowException, OverflowError, TypeError, ValueError):
                 self._conflicts[name] = _conflict(before, values)
 
-    def field(
-        self, name: str, remedy: tuple[str | Argument, ...], *, is_text: bool
-    ) -> "pyarrow.Field":
-        """Return a column with its type; of texts it is lists of them if a row has a list.
+    def schema(
+        self, names: Iterable[str], texts: Collection[str], remedy: tuple[str | Argument, ...]
+    ) -> "pyarrow.Schema":
+        """Return columns with their types, those of texts as lists if a row has a list.
 
-        InputError is raised if its values have no common type that Parquet has.
+        InputError, with the remedy, is raised if values have no common type that Parquet has.
         """
         import pyarrow
 
+        fields = [self._field(name, remedy, is_text=name in texts) for name in names]
+        return pyarrow.schema(fields)
+
+    def _field(
+        self, name: str, remedy: tuple[str | Argument, ...], *, is_text: bool
+    ) -> "pyarrow.Field":
+        """Return a column with its type."""
+        import pyarrow
+
+        if self._known is not None:
+            return self._known.field(name)
         if is_text:
             text = pyarrow.string()
             if name in self._with_lists:
@@ -71,27 +87,6 @@ class ColumnTypes:
                 *remedy,
             )
         return pyarrow.field(name, self._types[name])
-
-
-class KnownTypes(ColumnTypes):
-    """The types of the columns of a file that has them."""
-
-    def __init__(self, schema: "pyarrow.Schema", num_rows: int) -> None:
-        super().__init__("")
-        self.num_rows = num_rows
-        self._schema = schema
-
-    @property
-    def names(self) -> list[str]:
-        """The columns."""
-        names: list[str] = self._schema.names
-        return names
-
-    def field(
-        self, name: str, remedy: tuple[str | Argument, ...], *, is_text: bool
-    ) -> "pyarrow.Field":
-        """Return a column with its type."""
-        return self._schema.field(name)
 
 
 def _common_type(kind: "pyarrow.DataType", other: "pyarrow.DataType") -> "pyarrow.DataType":

@@ -4,24 +4,14 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.scores import Score
-from bertscore_onnx.tables.columns import TextColumn, UnreadableRow, texts_of_row
+from bertscore_onnx.tables.columns import UnreadableRow
 from bertscore_onnx.tables.formats import Dialect
-from bertscore_onnx.tables.readers import (
-    MAX_BATCH_SIZE,
-    MAX_ROWS,
-    RawRow,
-    Record,
-    Row,
-    TableReader,
-    check_header,
-    read_batches,
-)
+from bertscore_onnx.tables.readers import HeadedReader, RawRow, Record, check_header
 from bertscore_onnx.tables.sources import (
     BYTE_ORDER_MARK,
     MAX_LINE_BYTES,
@@ -32,17 +22,12 @@ from bertscore_onnx.tables.sources import (
 )
 from bertscore_onnx.tables.writers import RowsToWrite
 
-if TYPE_CHECKING:
-    from bertscore_onnx.tables.arrow import ColumnTypes
-
 _Fields = list[str] | InputError
 """The fields of a row, or the reason why it has none."""
 
 
-class DelimitedReader(TableReader):
+class DelimitedReader(HeadedReader):
     """A TSV or CSV."""
-
-    names: list[str]
 
     def __init__(self, source: Source, name: str, dialect: Dialect, keep_faults: bool) -> None:
         self.format = name
@@ -85,47 +70,41 @@ class DelimitedReader(TableReader):
             return "\t"
         return _delimiter_of(first_line) if self.has_header else ","
 
-    def records(self) -> Iterator[Row]:
-        """Yield the rows with their places."""
-        self._parts = None
-        check_header(self.names, self.place)
-        for number, fields in self._rows():
-            self.size = self._num_characters + VALUE_BYTES * self._num_lines * len(self.names)
+    def values(
+        self, names: Sequence[str], *, keeps_rows: bool = False
+    ) -> Iterator[tuple[str, Sequence[object] | UnreadableRow, RawRow]]:
+        """Yield the place of each row, its values in some columns, and the row if it is kept."""
+        positions = list(map(self.names.index, names))
+        if not keeps_rows:
+            self._parts = None
+        num_fields = len(self.names)
+        first = [] if self.has_header else [(1, self._first)]
+        row = ""
+        for number, fields in chain(first, self._fields):
+            # Blank lines, and rows of a spreadsheet without a cell. In a single column they are
+            # empty texts.
+            is_row = isinstance(fields, InputError) or any(fields)
+            if not is_row and num_fields > 1:
+                continue
+            self.size = self._num_characters + VALUE_BYTES * self._num_lines * num_fields
             place = self._place(number)
-            record: Record
             try:
-                checked = self._checked(number, fields, len(self.names))
-                record = dict(zip(self.names, checked, strict=True))
+                checked = self._checked(number, fields, num_fields)
             except InputError as error:
                 if not self._keep_faults:
                     raise
-                record = UnreadableRow(str(error).removeprefix(place).lstrip(": "))
-            yield place, record
-
-    def rows(
-        self, columns: Iterable[TextColumn], *, keeps_rows: bool = True
-    ) -> Iterator[tuple[list[str], RawRow]]:
-        """Yield the texts of some columns, and the rows."""
-        found = self.find(columns)
-        positions = [self.names.index(column.name) for column in found]
-        if not keeps_rows:
-            self._parts = None
-        for number, fields in self._rows():
-            checked = self._checked(number, fields, len(self.names))
-            values = [checked[position] for position in positions]
-            yield texts_of_row(found, values, self._place(number)), self._row
+                yield place, UnreadableRow(str(error).removeprefix(place).lstrip(": ")), None
+                continue
+            if names is not self.names:  # a copy of all values would take time
+                checked = [checked[position] for position in positions]
+            if keeps_rows:
+                row = self._row
+            yield place, checked, row
 
     def record_of(self, row: RawRow) -> Record:
         """Return the values of a row."""
         check_header(self.names, self.place)
         return dict(zip(self.names, self.fields_of(row), strict=True))
-
-    def column_types(self) -> "ColumnTypes":
-        """Read the table to its end; all columns are strings."""
-        from bertscore_onnx.tables.arrow import KnownTypes
-
-        num_rows = sum(map(len, read_batches(self, MAX_ROWS, MAX_BATCH_SIZE)))
-        return KnownTypes(self.schema, num_rows)
 
     def fields_of(self, row: RawRow) -> list[str]:
         """Return the fields of a row that was read."""
@@ -134,21 +113,7 @@ class DelimitedReader(TableReader):
     @property
     def _row(self) -> str:
         """The current row as the file has it, without its line end."""
-        *parts, last = self._parts or [""]
-        return "".join(parts) + last.rstrip("\r\n")
-
-    def _rows(self) -> "Iterator[tuple[int, _Fields]]":
-        """Yield the number of the line where each row below the header begins, and its fields or
-        its fault.
-        """
-        num_fields = len(self.names)
-        first = [] if self.has_header else [(1, self._first)]
-        for number, fields in chain(first, self._fields):
-            # Blank lines, and rows of a spreadsheet without a cell. In a single column they are
-            # empty texts.
-            is_row = isinstance(fields, InputError) or any(fields)
-            if is_row or num_fields == 1:
-                yield number, fields
+        return "".join(self._parts or ()).rstrip("\r\n")
 
     def _checked(self, number: int, fields: "_Fields", num_fields: int | None) -> list[str]:
         """Return the fields of a row; raise InputError for a fault, or another number of fields."""

@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from bertscore_onnx.errors import InputError, needs_extra
 from bertscore_onnx.scores import Score
-from bertscore_onnx.tables.columns import TextColumn, UnreadableRow, texts_of_row
+from bertscore_onnx.tables.columns import TextColumn, UnreadableRow
 from bertscore_onnx.tables.formats import Dialect
 from bertscore_onnx.tables.readers import (
     MAX_BATCH_SIZE,
     MAX_ROWS,
+    HeadedReader,
     RawRow,
     Record,
     Records,
-    Row,
-    TableReader,
-    check_header,
 )
 from bertscore_onnx.tables.score_columns import SIGNATURE
 from bertscore_onnx.tables.sources import MAX_LINE_BYTES, VALUE_BYTES, Source
@@ -60,10 +58,8 @@ def _value_of(value: "pyarrow.Scalar") -> object:
         return UnreadableRow("it is not UTF-8. Write the text again.")
 
 
-class ParquetReader(TableReader):
+class ParquetReader(HeadedReader):
     """Parquet."""
-
-    names: list[str]
 
     def __init__(self, source: Source, name: str, dialect: Dialect, keep_faults: bool) -> None:
         self.place = source.title
@@ -84,21 +80,6 @@ class ParquetReader(TableReader):
         """The columns with their types."""
         return self._schema
 
-    def records(self) -> Iterator[Row]:
-        """Yield the rows with their places."""
-        check_header(self.names, self.place)
-        for place, values, _ in self._rows(self.names, self.names):
-            yield place, dict(zip(self.names, values, strict=True))
-
-    def rows(
-        self, columns: Iterable[TextColumn], *, keeps_rows: bool = True
-    ) -> Iterator[tuple[list[str], RawRow]]:
-        """Yield the texts of some columns, and the rows."""
-        found = self.find(columns)
-        names = [column.name for column in found]
-        for place, values, row in self._rows(names, self.names if keeps_rows else names):
-            yield texts_of_row(found, values, place), row
-
     def check_types(self, columns: Iterable[TextColumn]) -> None:
         """Raise InputError if a column that was found is not of texts."""
         for column in columns:
@@ -106,9 +87,9 @@ class ParquetReader(TableReader):
 
     def column_types(self) -> "ColumnTypes":
         """Return the types of the columns."""
-        from bertscore_onnx.tables.arrow import KnownTypes
+        from bertscore_onnx.tables.arrow import ColumnTypes
 
-        return KnownTypes(self.schema, self._file.metadata.num_rows)
+        return ColumnTypes(self.place, self.schema, self._file.metadata.num_rows)
 
     def batch_of(self, rows: Sequence[RawRow]) -> Records:
         """Return rows that were read as a batch."""
@@ -153,11 +134,11 @@ class ParquetReader(TableReader):
         [record] = records.batch.slice(position, 1).to_pylist()
         return dict(record)
 
-    def _rows(
-        self, names: Sequence[str], kept: Sequence[str]
-    ) -> Iterator[tuple[str, tuple[object, ...], RawRow]]:
-        """Yield the values of some columns, and each row with columns to keep."""
-        for first, rows in self.batches(kept):
+    def values(
+        self, names: Sequence[str], *, keeps_rows: bool = False
+    ) -> Iterator[tuple[str, Sequence[object], RawRow]]:
+        """Yield the place of each row, its values in some columns, and the row if it is kept."""
+        for first, rows in self.batches(self.names if keeps_rows else names):
             columns = map(rows.values, names)
             for position, values in enumerate(zip(*columns, strict=True)):
                 yield f"{self.place}, row {first + position + 1}", values, (rows, position)

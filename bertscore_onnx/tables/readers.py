@@ -12,7 +12,7 @@ from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.columns import TextColumn, UnreadableRow, find_columns, texts_of_row
 from bertscore_onnx.tables.formats import DEFAULT_DIALECT, FORMATS, Dialect
 from bertscore_onnx.tables.score_columns import check_free
-from bertscore_onnx.tables.sources import MAX_HELD_BYTES, Source, too_long
+from bertscore_onnx.tables.sources import Source
 
 if TYPE_CHECKING:
     import pyarrow
@@ -67,7 +67,7 @@ class Records:
 class TableReader(ABC):
     """The rows of an open table, which can be read once.
 
-    A format has to give its records; the other methods have a faster way in some formats.
+    A format has to give its records; the other methods are faster in some formats.
     """
 
     names: list[str] | None = None
@@ -98,10 +98,7 @@ class TableReader(ABC):
             yield place, record, record
 
     def find(self, columns: Iterable[TextColumn]) -> list[TextColumn]:
-        """Return columns as the table has them.
-
-        Raise InputError if one is missing, or holds no texts.
-        """
+        """Return columns as the table has them; raise InputError for one that holds no texts."""
         found = find_columns(columns, self.names or (), self.place, self.advice)
         self.check_types(found)
         return found
@@ -148,8 +145,9 @@ class TableReader(ABC):
         """Read the table to its end, and return the types of its columns."""
         from bertscore_onnx.tables.arrow import ColumnTypes  # needs pyarrow
 
-        types = ColumnTypes(self.place)
-        for records in read_batches(self, MAX_ROWS, MAX_BATCH_SIZE):
+        known = None if self.names is None else self.schema
+        types = ColumnTypes(self.place, known)
+        for records in _batches_of_records(self):
             types.add(records)
         return types
 
@@ -161,11 +159,41 @@ class TableReader(ABC):
         All rows from `start` up to `stop` are among them.
         """
         first = 0
-        for records in read_batches(self, MAX_ROWS, MAX_BATCH_SIZE):
+        for records in _batches_of_records(self):
             yield first, Records(records)
             first += len(records)
             if first >= stop:
                 return
+
+
+class HeadedReader(TableReader):
+    """A table whose rows all have its columns."""
+
+    names: list[str]
+
+    @abstractmethod
+    def values(
+        self, names: Sequence[str], *, keeps_rows: bool = False
+    ) -> Iterator[tuple[str, Sequence[object] | UnreadableRow, RawRow]]:
+        """Yield the place of each row, its values in some columns, and the row if it is kept."""
+
+    def records(self) -> Iterator[Row]:
+        """Yield the rows."""
+        check_header(self.names, self.place)
+        for place, values, _ in self.values(self.names):
+            if isinstance(values, UnreadableRow):
+                yield place, values
+            else:
+                yield place, dict(zip(self.names, values, strict=True))
+
+    def rows(
+        self, columns: Iterable[TextColumn], *, keeps_rows: bool = True
+    ) -> Iterator[tuple[list[str], RawRow]]:
+        """Yield the texts of some columns, and the rows."""
+        found = self.find(columns)
+        names = [column.name for column in found]
+        for place, values, row in self.values(names, keeps_rows=keeps_rows):
+            yield texts_of_row(found, values, place), row
 
 
 def open_table(
@@ -195,34 +223,18 @@ MAX_BATCH_SIZE = 8_000_000
 """About how many characters, or bytes in Parquet, a batch may have, if it has more than one row."""
 
 
-def read_batches(table: TableReader, max_rows: int, max_size: int) -> Iterator[list[Record]]:
-    """Yield the rows in batches.
-
-    A batch has at most `max_rows`, and about `max_size` characters if it has several rows.
-    """
+def _batches_of_records(table: TableReader) -> Iterator[list[Record]]:
+    """Yield the rows in batches of `MAX_ROWS`, or of about `MAX_BATCH_SIZE` characters."""
     batch: list[Record] = []
     start = table.size
     for _, record in table.records():
         batch.append(record)
-        if len(batch) == max_rows or table.size - start >= max_size:
+        if len(batch) == MAX_ROWS or table.size - start >= MAX_BATCH_SIZE:
             yield batch
             batch = []
             start = table.size
     if batch:
         yield batch
-
-
-def read_whole(table: TableReader) -> list[Row]:
-    """Return all rows.
-
-    Raise InputError if they would take more memory than `MAX_HELD_BYTES`.
-    """
-    rows = []
-    for row in table.records():
-        rows.append(row)
-        if table.size > MAX_HELD_BYTES:
-            raise too_long(table.place)
-    return rows
 
 
 def check_header(names: Sequence[str], place: str) -> None:

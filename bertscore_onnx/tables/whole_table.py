@@ -24,8 +24,8 @@ from bertscore_onnx.tables.formats import (
     format_of,
     refuse_other_formats,
 )
-from bertscore_onnx.tables.readers import Row, TableReader, open_table, read_whole
-from bertscore_onnx.tables.sources import open_source
+from bertscore_onnx.tables.readers import Row, TableReader, open_table
+from bertscore_onnx.tables.sources import MAX_HELD_BYTES, open_source, too_long
 
 _ABSENT = object()
 
@@ -50,8 +50,7 @@ class WholeTable:
     def of_frame(cls, frame: Any, title: str) -> "WholeTable":
         """Return the rows of a data frame, or of a mapping of columns, in any form of `adapt`.
 
-        InputError is raised if the columns have different numbers of values; InputTypeError for
-        anything else.
+        InputError is raised if a column occurs twice; InputTypeError for anything else.
         """
         # pandas may hold the ids in the index.
         levels = getattr(getattr(frame, "index", None), "names", ())
@@ -64,8 +63,6 @@ class WholeTable:
             number = names.count(name)
             if number > 1:
                 raise InputError(f"{title}: there are {number} columns {name!r}; expected one.")
-        if len(set(map(len, columns))) > 1:
-            raise _unequal_columns(title, names, columns)
         rows: list[Row] = []
         for number, values in enumerate(zip(*columns, strict=True)):
             rows.append((f"{title}, row {number}", dict(zip(names, values, strict=True))))
@@ -243,17 +240,6 @@ class WholeTable:
         )
 
 
-def _unequal_columns(
-    title: str, names: Sequence[str], columns: Sequence[Sequence[object]]
-) -> InputError:
-    """Return the error for columns with different numbers of values."""
-    sizes = zip(names, map(len, columns), strict=True)
-    counts = ", ".join(f"{size} for {name}" for name, size in sizes)
-    return InputError(
-        f"{title}: the columns have different numbers of values: {counts}. Give each a value."
-    )
-
-
 def is_frame(value: object) -> bool:
     """Return whether a value is a table or a data frame."""
     if isinstance(value, WholeTable):
@@ -323,8 +309,12 @@ def read_table(name: str, dialect: Dialect = DEFAULT_DIALECT) -> WholeTable:
 
 
 def whole_table(reader: TableReader, title: str) -> WholeTable:
-    """Read an open table to its end."""
-    rows = read_whole(reader)
+    """Read an open table to its end, within `MAX_HELD_BYTES`."""
+    rows = []
+    for row in reader.records():
+        rows.append(row)
+        if reader.size > MAX_HELD_BYTES:
+            raise too_long(reader.place)
     names = dict.fromkeys(reader.names or ())
     if not names:
         for _, values in rows:

@@ -92,7 +92,7 @@ def test_a_pipe_that_a_user_names_is_read(tmp_path, name):
 
 def test_rows_that_do_not_fit_into_memory_are_refused(tmp_path, monkeypatch):
     readers = samples(tmp_path)
-    for module in ("sources", "readers"):
+    for module in ("sources", "whole_table"):
         monkeypatch.setattr(f"bertscore_onnx.tables.{module}.MAX_HELD_BYTES", 500)
     for name, (path, read) in readers.items():
         if name.startswith("judgements"):

@@ -208,8 +208,6 @@ def _inspect(
 
     A table whose rows have their own columns has those of texts alone if it has no rows.
     """
-    import pyarrow
-
     columns = settings.text_columns()
     if table.names is not None:
         texts = columns.find(table.names, table.place, table.advice)
@@ -227,8 +225,7 @@ def _inspect(
         _KEPT,
         ", without this one, or make its values alike.",
     )
-    fields = [types.field(name, remedy, is_text=name in names_of_texts) for name in kept]
-    return types.num_rows, texts, pyarrow.schema(fields)
+    return types.num_rows, texts, types.schema(kept, names_of_texts, remedy)
 
 
 def check_unchanged(table: InputTable) -> None:
