@@ -184,6 +184,7 @@ def test_every_scorer_of_inspect_has_its_direction_and_its_aggregate_or_is_left_
         assert expected[0] == expected[1] or is_better == ((expected[1] > expected[0]) != is_nll)
     assert not found
     assert "Higher is taken as better: f1.\n" in stderr
+    assert "higher scores of f1 are better" in run("--scores", *logs, "--fail-if-worse").stderr
 
 
 def test_the_median_of_a_log_is_no_mean():

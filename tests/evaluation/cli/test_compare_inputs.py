@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from scipy.stats import permutation_test
+
+from tests.evaluation.simulations import exact_p
+from tests.evaluation.tables import csv_text, json_lines, lines, texts_of_systems
 
 NUMBER = 30
 IDS = [f"q{number}" for number in range(1, NUMBER + 1)]
@@ -29,37 +31,29 @@ FIRST, SECOND = draw(1), draw(2)
 TEXTS = {name: [f"text {row} {name}" for row in range(NUMBER)] for name in ("question", "answer")}
 
 
-def table(columns, *, delimiter=",", order=None, header=True):
-    names, rows = [*columns], [*zip(*columns.values(), strict=True)]
-    rows = rows if order is None else [rows[row] for row in order]
-    lines = [names] * header + rows
-    return "".join(delimiter.join(map(str, line)) + "\n" for line in lines)
-
-
-def json_lines(columns):
-    rows = zip(*columns.values(), strict=True)
-    return "".join(json.dumps(dict(zip(columns, row, strict=True))) + "\n" for row in rows)
-
-
 def long(*, names=("system", "segment", "score"), systems="ABC", extra=None):
     cells = [(name, IDS[row], FIRST[name][row]) for name in systems for row in range(NUMBER)]
     columns = dict(zip(names, zip(*cells, strict=True), strict=True))
-    return table({**columns, **(extra or {})})
+    return csv_text({**columns, **(extra or {})})
 
 
 def of_system(name, **extra):
     """Return a table of one system with two metrics, as ragas writes it."""
-    return table(
+    return csv_text(
         {"id": IDS, **TEXTS, "faithfulness": FIRST[name], "relevancy": SECOND[name], **extra}
     )
 
 
-def indexed(name, order):
-    """Return a table of one system with two metrics, and the index of pandas in its first
-    column.
+def indexed(index=""):
+    """Return tables of two systems with two metrics, and the index of pandas in their first column;
+    the second is in another order.
     """
-    columns = {"": range(NUMBER), "faithfulness": FIRST[name], "relevancy": SECOND[name]}
-    return table(columns, order=order)
+    return {
+        f"{name}.csv": csv_text(
+            {index: range(NUMBER), "faithfulness": FIRST[name], "relevancy": SECOND[name]}, order_of
+        )
+        for name, order_of in (("A", None), ("B", ORDER))
+    }
 
 
 def comet(names, key="COMET"):
@@ -86,9 +80,9 @@ def ab(scores=FIRST, names="AB"):
     return {name: scores[name] for name in names}
 
 
-WIDE = table({"id": IDS, **FIRST})
+WIDE = csv_text({"id": IDS, **FIRST})
 GAP = WIDE.replace(f"q8,{FIRST['A'][7]}", "q8,")
-RICH = table(
+RICH = csv_text(
     {
         "id": IDS,
         **TEXTS,
@@ -114,11 +108,19 @@ NO_HEADER = (
 CASES = {
     # a wide table
     "as pandas writes a frame with its index": Case(
-        {f"{name}.csv": indexed(name, order) for name, order in (("A", None), ("B", ORDER))},
+        indexed(),
         "--scores A.csv B.csv --columns segment= score=faithfulness+relevancy",
         BOTH,
         ("segments by the column without a name",),
     ),
+    **{
+        f"an index {index!r} that nobody named": Case(
+            indexed(index),
+            "--scores A.csv B.csv --columns score=faithfulness+relevancy",
+            said=("By position, A.csv, line 2 meets",),
+        )
+        for index in ("", "Unnamed: 0")
+    },
     "wide, named": Case(
         {"s.csv": WIDE}, "--scores s.csv --systems A B", {"s": ab()}, ("ignored C", "baseline is A")
     ),
@@ -144,7 +146,7 @@ CASES = {
         ("ignored question, answer, latency_ms", "Higher is taken as better: s."),
     ),
     "scores of one system that are not available": Case(
-        {"s.csv": table({"id": IDS, **FIRST, "D": ["NA"] * NUMBER})},
+        {"s.csv": csv_text({"id": IDS, **FIRST, "D": ["NA"] * NUMBER})},
         "--scores s.csv --systems A D",
         said=("line 2: there is no value in the column 'D'",),
     ),
@@ -155,7 +157,7 @@ CASES = {
         ("Left out 1 of 30 segments, which some file lacks: q8.",),
     ),
     "semicolons, no header": Case(
-        {"s.csv": table({"id": IDS, **FIRST}, delimiter=";", header=False)},
+        {"s.csv": csv_text({"id": IDS, **FIRST}, delimiter=";", header=False)},
         NO_HEADER,
         {"s": {"3": FIRST["B"], "2": FIRST["A"]}},
     ),
@@ -164,12 +166,12 @@ CASES = {
     ),
     # a table for each metric
     "a file for each metric, named": Case(
-        {"x.csv": WIDE, "y.csv": table({"id": IDS, **SECOND}, order=ORDER)},
+        {"x.csv": WIDE, "y.csv": csv_text({"id": IDS, **SECOND}, order=ORDER)},
         "--scores x.csv y.csv --systems A B --columns segment=id",
         {"x": ab(), "y": ab(SECOND)},
     ),
     "runs of a file for each metric": Case(
-        {"1.csv": WIDE, "2.csv": table({"id": IDS, **SECOND}, order=ORDER)},
+        {"1.csv": WIDE, "2.csv": csv_text({"id": IDS, **SECOND}, order=ORDER)},
         "--scores judge=1.csv judge=2.csv --systems A B --columns segment=id",
         {"judge": ab(MEAN)},
     ),
@@ -187,7 +189,7 @@ CASES = {
     ),
     "long with metrics": Case(
         {
-            "s.csv": table(
+            "s.csv": csv_text(
                 {
                     "metric": ["x"] * 60 + ["y"] * 60,
                     "system": LONG["model"] * 2,
@@ -200,7 +202,7 @@ CASES = {
         {"x": ab(), "y": ab(SECOND)},
     ),
     "long with a column for each metric": Case(
-        {"s.csv": table(LONG)},
+        {"s.csv": csv_text(LONG)},
         "--scores s.csv --columns system=model score=x+y",
         {"x": ab(), "y": ab(SECOND)},
         ("score x+y; segments by id: nothing else shows it.",),
@@ -214,7 +216,7 @@ CASES = {
         {"s.csv": long()}, "--scores s.csv --systems A D", said=("no system 'D', only A, B and C",)
     ),
     "long without ids": Case(
-        {"s.csv": table({"system": "AB", "score": [1, 2]})},
+        {"s.csv": csv_text({"system": "AB", "score": [1, 2]})},
         "--scores s.csv",
         said=("need ids", "--columns segment=NAME"),
     ),
@@ -235,10 +237,10 @@ CASES = {
     ),
     "a file for each run": Case(
         {
-            "1.csv": table({"id": IDS, "score": FIRST["A"]}),
-            "2.csv": table({"id": IDS, "score": SECOND["A"]}, order=ORDER),
-            "3.csv": table({"id": IDS, "score": FIRST["B"]}),
-            "4.csv": table({"id": IDS, "score": SECOND["B"]}),
+            "1.csv": csv_text({"id": IDS, "score": FIRST["A"]}),
+            "2.csv": csv_text({"id": IDS, "score": SECOND["A"]}, order=ORDER),
+            "3.csv": csv_text({"id": IDS, "score": FIRST["B"]}),
+            "4.csv": csv_text({"id": IDS, "score": SECOND["B"]}),
         },
         "--scores A=1.csv A=2.csv B=3.csv B=4.csv",
         {"score": ab(MEAN)},
@@ -246,8 +248,8 @@ CASES = {
     ),
     "other columns": Case(
         {
-            "A.csv": table({"id": IDS, "x": FIRST["A"]}),
-            "B.csv": table({"id": IDS, "y": FIRST["B"]}),
+            "A.csv": csv_text({"id": IDS, "x": FIRST["A"]}),
+            "B.csv": csv_text({"id": IDS, "y": FIRST["B"]}),
         },
         "--scores A.csv B.csv --columns score=x",
         said=("B.csv: there is no column 'x', only 'id', 'y'",),
@@ -257,9 +259,14 @@ CASES = {
         "--scores A.csv B.csv",
         said=("numbers are faithfulness, relevancy. ", "--columns score=NAME"),
     ),
+    "one column of numbers, not named": Case(
+        {f"{name}.csv": csv_text({"id": IDS, "latency": FIRST[name]}) for name in "AB"},
+        "--scores A.csv B.csv",
+        said=("its columns of numbers are latency. ", "--columns score=NAME"),
+    ),
     "scores of score -o": Case(
         {
-            f"{name}.csv": table(
+            f"{name}.csv": csv_text(
                 {
                     "id": IDS,
                     "candidate": TEXTS["answer"],
@@ -281,13 +288,13 @@ CASES = {
     ),
     # files of metrics
     "a number a line": Case(
-        {f"{name}.txt": "".join(f"{score}\n" for score in FIRST[name]) for name in "AB"},
+        {f"{name}.txt": lines(FIRST[name]) for name in "AB"},
         "--scores A.txt B.txt",
         {"score": ab()},
         ("A is A.txt, B is B.txt; score score; segments by position: nothing contradicts it.",),
     ),
     "a number a line, one missing": Case(
-        {"A.txt": "".join(f"{score}\n" for score in FIRST["A"]), "B.txt": ".5\n" * 29},
+        {"A.txt": lines(FIRST["A"]), "B.txt": ".5\n" * 29},
         "--scores A.txt B.txt",
         said=("30 rows", "29 rows", "no partner"),
     ),
@@ -326,7 +333,7 @@ CASES = {
     ),
     "no ids, in another order": Case(
         {
-            f"{name}.csv": table(
+            f"{name}.csv": csv_text(
                 {"prompt": [*TEXTS["answer"][1:], "text 1 answer"], "f": FIRST[name]}, order=order
             )
             for name, order in (("A", None), ("B", ORDER))
@@ -367,16 +374,6 @@ CASES = {
 }
 
 
-def p_of(first, second):
-    differences = np.subtract(np.float64(second), np.float64(first)).round(6)
-    few = differences[differences != 0]
-    if not len(few):
-        return 1.0
-    return permutation_test(
-        (few,), np.mean, permutation_type="samples", n_resamples=np.inf, vectorized=True
-    ).pvalue
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_files_of_scores(run, tmp_path, monkeypatch, name):
     case = CASES[name]
@@ -404,25 +401,18 @@ def test_files_of_scores(run, tmp_path, monkeypatch, name):
                 np.mean(np.float64(other) - np.float64(baseline))
             )
             if np.sum(np.float64(other) != np.float64(baseline)) <= 12:
-                assert system["p"] == pytest.approx(p_of(baseline, other))
+                assert system["p"] == pytest.approx(exact_p(np.subtract(other, baseline)))
 
 
-GOLD = [f"the cat number {row} sat on mat {row % 7}" for row in range(NUMBER)]
-OUTPUTS = {
-    name: [text if row % step else f"a dog {row}" for row, text in enumerate(GOLD)]
-    for name, step in (("A", 2), ("B", 3))
-}
+GOLD, OUTPUTS = texts_of_systems("AB", NUMBER)
 CELLS = [(name, IDS[row], OUTPUTS[name][row], GOLD[row]) for name in "AB" for row in range(NUMBER)]
 LONG_TEXTS = dict(
     zip(("model", "qid", "output", "gold"), map(list, zip(*CELLS, strict=True)), strict=True)
 )
 WIDE_TEXTS = {"qid": IDS, "question": TEXTS["question"], "gold": GOLD, **OUTPUTS}
-LINES = {
-    name: "".join(f"{text}\n" for text in texts)
-    for name, texts in (OUTPUTS | {"ref": GOLD}).items()
-}
+LINES = {name: lines(texts) for name, texts in (OUTPUTS | {"ref": GOLD}).items()}
 TABLES = {
-    name: table({"id": IDS, "candidate": texts}, order=order)
+    name: csv_text({"id": IDS, "candidate": texts}, order=order)
     for (name, texts), order in zip(OUTPUTS.items(), (ORDER, ORDER[::-1]), strict=True)
 }
 TABLES_AS_FILES = {f"{name}.csv": text for name, text in TABLES.items()}
@@ -439,7 +429,7 @@ TEXT_CASES = {
         OUTPUTS,
     ),
     "tables, shuffled": Case(
-        TABLES_AS_FILES | {"r.csv": table({"id": IDS, "reference": GOLD, "reference2": GOLD})},
+        TABLES_AS_FILES | {"r.csv": csv_text({"id": IDS, "reference": GOLD, "reference2": GOLD})},
         "-c A.csv B.csv -r r.csv",
         OUTPUTS,
         (
@@ -457,13 +447,17 @@ TEXT_CASES = {
         ("candidate prediction", "candidate output", "reference target"),
     ),
     "wide, with a system of a usual name": Case(
-        {"o.csv": table({"id": IDS, "reference": GOLD, "A": OUTPUTS["A"], "output": OUTPUTS["B"]})},
+        {
+            "o.csv": csv_text(
+                {"id": IDS, "reference": GOLD, "A": OUTPUTS["A"], "output": OUTPUTS["B"]}
+            )
+        },
         "-c o.csv --systems A output",
         {"A": OUTPUTS["A"], "output": OUTPUTS["B"]},
     ),
     "two usual names": Case(
         {
-            "o.csv": table(
+            "o.csv": csv_text(
                 {"id": IDS, "prediction": OUTPUTS["A"], "output": OUTPUTS["B"], "reference": GOLD}
             ),
             **TABLES_AS_FILES,
@@ -472,7 +466,7 @@ TEXT_CASES = {
         said=("'prediction' and 'output'; expected one of them", "--columns candidate=NAME"),
     ),
     "wide, unnamed": Case(
-        {"o.csv": table(WIDE_TEXTS)},
+        {"o.csv": csv_text(WIDE_TEXTS)},
         "-c o.csv --columns reference=gold segment=qid",
         said=(
             "its columns of texts are qid, question, gold, A, B. ",
@@ -481,28 +475,28 @@ TEXT_CASES = {
         ),
     ),
     "wide, named": Case(
-        {"o.csv": table(WIDE_TEXTS)},
+        {"o.csv": csv_text(WIDE_TEXTS)},
         "-c o.csv --columns reference=gold segment=qid --systems A B",
         OUTPUTS,
     ),
     "wide, a reference in the way": Case(
-        {"o.csv": table(WIDE_TEXTS)},
+        {"o.csv": csv_text(WIDE_TEXTS)},
         "-c o.csv --columns reference=question,gold --systems A B",
         said=("question+gold",),
     ),
     "long": Case(
-        {"o.csv": table(LONG_TEXTS)},
+        {"o.csv": csv_text(LONG_TEXTS)},
         "-c o.csv --columns system=model segment=qid candidate=output reference=gold",
         OUTPUTS,
         ("systems A, B; system model; candidate output; reference gold; segments by qid.",),
     ),
     "long, unnamed": Case(
-        {"o.csv": table(LONG_TEXTS)},
+        {"o.csv": csv_text(LONG_TEXTS)},
         "-c o.csv",
         said=("there is no column 'reference'", "--columns reference=NAME"),
     ),
     "long, as one of several tables": Case(
-        TABLES_AS_FILES | {"o.csv": table(LONG_TEXTS)},
+        TABLES_AS_FILES | {"o.csv": csv_text(LONG_TEXTS)},
         "-c A.csv o.csv -r A.csv --columns system=model",
         said=("o.csv has a column 'model', the system of each row",),
     ),
@@ -576,7 +570,7 @@ def test_documents_of_a_given_table_are_used(run, tmp_path, monkeypatch, door, c
     def gate(documents, *further):
         for name, columns in files.items():
             number = len(columns["id"]) // 300
-            (tmp_path / name).write_text(table({**columns, documents: DOCUMENTS * number}))
+            (tmp_path / name).write_text(csv_text({**columns, documents: DOCUMENTS * number}))
         gate = ("--fail-if-worse", "--format", "json", "--resamples", 500)
         result = run("compare", *options.split(), *gate, *further)
         record = json.loads(result.stdout)
@@ -591,44 +585,20 @@ def test_documents_of_a_given_table_are_used(run, tmp_path, monkeypatch, door, c
 
 
 def test_a_constant_or_a_system_is_no_document(run_json, write):
-    scores = table({"id": IDS, "document": ["d"] * NUMBER, **FIRST})
+    scores = csv_text({"id": IDS, "document": ["d"] * NUMBER, **FIRST})
     assert (
         run_json("compare", "--scores", write("s.csv", scores), "--systems", "A", "B")[
             "num_documents"
         ]
         is None
     )
-    scores = table({"id": IDS, "doc": FIRST["A"], "B": FIRST["B"]})
+    scores = csv_text({"id": IDS, "doc": FIRST["A"], "B": FIRST["B"]})
     assert (
         run_json("compare", "--scores", write("s.csv", scores), "--systems", "doc", "B")[
             "num_documents"
         ]
         is None
     )
-
-
-# Columns of tables of systems that are no metrics unless they are named.
-
-UNNAMED = {
-    "constant": [0.5] * NUMBER,
-    "latency": [row / 7 for row in range(NUMBER)],
-    "n_tokens": [row * 7 % 23 for row in range(NUMBER)],
-    "is_last": ["true" if row % 4 else "false" for row in range(NUMBER)],
-    "precision": [row * 7 % 11 / 11 for row in range(NUMBER)],
-}
-
-
-@pytest.mark.parametrize("name", UNNAMED)
-def test_a_column_of_numbers_is_a_metric_if_it_is_named(run, refused, tmp_path, monkeypatch, name):
-    monkeypatch.chdir(tmp_path)
-    for file in ("A.csv", "B.csv"):
-        (tmp_path / file).write_text(table({"id": IDS, name: UNNAMED[name]}))
-    options = ("compare", "--scores", "A.csv", "B.csv", "--format", "json", "--resamples", 20)
-    error = refused(*options)
-    assert f"its columns of numbers are {name}. " in error
-    assert "--columns score=NAME" in error
-    named = run(*options, "--columns", f"score={name}")
-    assert [*json.loads(named.stdout)["signatures"]] == [name]
 
 
 def test_nested_values_are_ignored_by_name_and_named_where_nothing_else_is_left(
@@ -645,21 +615,8 @@ def test_nested_values_are_ignored_by_name_and_named_where_nothing_else_is_left(
     assert record["columns"][0]["ignored"] == ["instance_id", "train_trial_index", "stats (nested)"]
 
 
-@pytest.mark.parametrize("option", ["--higher-better", "--lower-better"])
-@pytest.mark.parametrize("column", ["score", "points"])
-def test_a_metric_has_one_name_in_files_of_systems_and_in_a_long_table(
-    run_json, write, option, column
-):
-    columns = () if column == "score" else ("--columns", f"score={column}")
-    files = [write(f"{name}.csv", table({"id": IDS, column: FIRST[name]})) for name in "AB"]
-    together = write("s.csv", long(names=("system", "id", column), systems="AB"))
-    each = run_json("compare", "--scores", *files, *columns, option, column)
-    joined = run_json("compare", "--scores", together, *columns, option, column)
-    assert each["systems"] == joined["systems"]
-
-
 def test_one_table_of_one_system_is_as_one_text(run_json, write):
-    pairs = write("pairs.csv", table({"candidate": OUTPUTS["A"], "reference": GOLD}))
+    pairs = write("pairs.csv", csv_text({"candidate": OUTPUTS["A"], "reference": GOLD}))
     options = ("--metric", "chrf")
     by_text = run_json(
         "compare",

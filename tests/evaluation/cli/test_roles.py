@@ -9,6 +9,8 @@ import json
 import numpy as np
 import pytest
 
+from tests.evaluation.tables import csv_text, lines
+
 ROLES = (
     *(
         "candidate",
@@ -95,14 +97,6 @@ def twice(columns):
     return rows | {"run": [1] * number + [2] * number, "run2": even + [1 - row for row in even]}
 
 
-def csv(columns):
-    lines = [
-        ",".join(columns),
-        *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True)),
-    ]
-    return "".join(f"{line}\n" for line in lines)
-
-
 def lm_eval(scores):
     keys = {"doc_hash": "h", "resps": [], "filter": "none", "metrics": ["acc"]}
     return "".join(
@@ -110,37 +104,33 @@ def lm_eval(scores):
     )
 
 
-def lines(values):
-    return "".join(f"{value}\n" for value in values)
-
-
 FILES = {
     "A.txt": lines(texts()),
     "B.txt": lines(texts()),
     "r.txt": lines(texts()),
-    "one.csv": csv(EACH["A"]),
-    "two.csv": csv(EACH["B"]),
-    "one-runs.csv": csv(
+    "one.csv": csv_text(EACH["A"]),
+    "two.csv": csv_text(EACH["B"]),
+    "one-runs.csv": csv_text(
         {name: values for name, values in twice(EACH["A"]).items() if name != "run"}
     ),
-    "A.csv": csv(EACH["A"] | RUN),
-    "B.csv": csv(EACH["B"] | RUN),
-    "r.csv": csv({name: EACH["B"][name] for name in ("segment", "segment2")} | REFERENCES),
-    "long.csv": csv(LONG),
-    "runs.csv": csv(twice(LONG)),
-    "texts.csv": csv(TEXTS),
-    "texts-runs.csv": csv(twice(TEXTS)),
-    "numbers.csv": csv(NUMBERS),
-    "numbers-runs.csv": csv(twice(NUMBERS)),
-    "A-runs.csv": csv(twice(EACH["A"])),
-    "B-runs.csv": csv(twice(EACH["B"])),
+    "A.csv": csv_text(EACH["A"] | RUN),
+    "B.csv": csv_text(EACH["B"] | RUN),
+    "r.csv": csv_text({name: EACH["B"][name] for name in ("segment", "segment2")} | REFERENCES),
+    "long.csv": csv_text(LONG),
+    "runs.csv": csv_text(twice(LONG)),
+    "texts.csv": csv_text(TEXTS),
+    "texts-runs.csv": csv_text(twice(TEXTS)),
+    "numbers.csv": csv_text(NUMBERS),
+    "numbers-runs.csv": csv_text(twice(NUMBERS)),
+    "A-runs.csv": csv_text(twice(EACH["A"])),
+    "B-runs.csv": csv_text(twice(EACH["B"])),
     "1.txt": lines(numbers()),
     "2.txt": lines(numbers()),
     "d.txt": lines(ids("d", 3)),
     "a.jsonl": lm_eval(numbers()),
     "b.jsonl": lm_eval(numbers()),
-    "judged.csv": csv(JUDGED),
-    "annotated.csv": csv(ANNOTATED),
+    "judged.csv": csv_text(JUDGED),
+    "annotated.csv": csv_text(ANNOTATED),
 }
 COMPARE = "compare --resamples 50 --missing drop --format json "
 BLEU = f"{COMPARE} --metric bleu "

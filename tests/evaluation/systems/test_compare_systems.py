@@ -42,15 +42,6 @@ def metric_of(comparison, name):
     return metric
 
 
-def test_the_score_of_a_system_is_the_mean_of_its_segments(comparison, scorer):
-    metric = metric_of(comparison, "bertscore")
-    for row, (name, texts) in enumerate(SYSTEMS.items()):
-        alone = scorer.score(texts, REFERENCES).F.astype(np.float64)
-        np.testing.assert_allclose(metric.segment_scores[row], alone, atol=1e-6)
-        assert metric.systems[row].name == name
-        assert metric.systems[row].score == pytest.approx(alone.mean(), abs=1e-6)
-
-
 def test_idf_weights_are_those_of_the_references_counted_once(tiny_bundle):
     with BERTScorer(tiny_bundle, device="cpu", idf=True) as weighted:
         [metric] = compare(SYSTEMS, REFERENCES, scorer=weighted).metrics
@@ -65,14 +56,6 @@ def test_metrics_share_their_swaps_and_keep_their_order(comparison, scorer):
     [alone] = compare(SYSTEMS, REFERENCES, scorer=scorer, num_resamples=200).metrics
     assert [metric.name for metric in comparison.metrics] == ["bertscore", "bleu", "ter"]
     assert alone.systems == metric_of(comparison, "bertscore").systems
-
-
-def test_a_lower_error_rate_wins(comparison):
-    base, _, closest = metric_of(comparison, "ter").systems
-    assert closest.score < base.score
-    assert closest.delta < 0
-    assert closest.won > closest.lost
-    assert closest.won + closest.lost + closest.tied == SEGMENTS
 
 
 def test_json_has_null_where_the_baseline_has_no_value(comparison):
@@ -101,9 +84,10 @@ def test_json_names_the_segments_that_differ_most(comparison, scorer):
     assert gains[0]["references"] == [REFERENCES[delta.argmax()]]
 
 
-def test_a_segment_of_equal_texts_is_no_further_example():
-    texts = {"base": ["a b c d"] * 3 + ["x"], "other": ["e f g h"] * 3 + ["a b c d"]}
-    comparison = compare(texts, [*["e f g h"] * 3, "a b c e"], metrics=["chrf"], num_resamples=1)
+def test_an_equal_score_is_no_example_and_equal_texts_are_one():
+    texts = {"base": ["a b c d"] * 3 + ["x", "y"], "other": ["e f g h"] * 3 + ["a b c d", "y"]}
+    references = [*["e f g h"] * 3, "a b c e", "y z"]
+    comparison = compare(texts, references, metrics=["chrf"], num_resamples=1)
     assert [example.segment for example in comparison.examples] == [0, 3]
 
 
@@ -242,15 +226,6 @@ def test_documents_are_the_units_of_tests_and_intervals():
 def test_a_margin_is_above_0_and_of_one_metric(margin, metrics):
     with pytest.raises(InputError, match="margin"):
         compare(SYSTEMS, REFERENCES, metrics=metrics, margin=margin)
-
-
-def test_identical_systems_cannot_be_told_apart():
-    same = {"a": SYSTEMS["base"], "b": SYSTEMS["base"]}
-    comparison = compare(same, REFERENCES, metrics=["bleu"])
-    _, system = comparison.metrics[0].systems
-    assert system.p == 1
-    assert (system.delta, system.won, system.lost, system.tied) == (0, 0, 0, SEGMENTS)
-    assert not comparison.examples
 
 
 @pytest.mark.parametrize(

@@ -13,15 +13,12 @@ from bertscore_onnx_evaluation import (
     compare,
     paired_permutation,
 )
+from tests.evaluation.tables import texts_of_systems
 
 pandas = pytest.importorskip("pandas")
 
 NUMBER = 24
-REFERENCES = [f"the cat number {row} sat on mat {row % 7}" for row in range(NUMBER)]
-TEXTS = {
-    name: [text if row % step else f"a dog {row}" for row, text in enumerate(REFERENCES)]
-    for name, step in (("A", 2), ("B", 3), ("C", 5))
-}
+REFERENCES, TEXTS = texts_of_systems("ABC", NUMBER)
 NUMBERS = {
     name: np.random.default_rng(seed).uniform(0, 1, NUMBER).round(3)
     for seed, name in enumerate(("A", "B", "C"))

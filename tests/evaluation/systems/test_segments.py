@@ -192,16 +192,11 @@ def test_lists_stand_beside_ids_in_order_only(table):
             compare(scores=given, systems=SYSTEMS, documents=documents, missing="drop")
 
 
-def test_a_mapping_of_lists_stands_beside_ids_in_order_only(table):
-    scores = {name: table[name].tolist() for name in SYSTEMS}
-    assert compared(scores, documents=table) == compared(table, documents=table)
-    with pytest.raises(InputError, match="is not in the order of ids, and scores"):
-        compared(scores, documents=shuffled(table, 1))
+def test_by_position_an_index_is_no_ids(table):
     given = {name: shuffled(table, 2)[name] for name in SYSTEMS}
+    lists = {name: scores.tolist() for name, scores in given.items()}
     by_position = compared(given, documents=table, columns={"segment": "none"})
-    assert by_position == compared(
-        {name: given[name].tolist() for name in SYSTEMS}, documents=table["document"].tolist()
-    )
+    assert by_position == compared(lists, documents=table["document"].tolist())
 
 
 def test_rows_of_one_segment_agree_about_its_document(table):
@@ -294,17 +289,6 @@ def test_a_table_without_ids_beside_one_with_ids_shows_its_order(table):
     assert compared(shown, documents=documents) == compared(shown, documents=shown)
     with pytest.raises(InputError, match="its 'question' is the 'question' of"):
         compared(shown, documents=shuffled(documents, 1).reset_index(drop=True))
-
-
-@pytest.mark.parametrize("name", ["", "Unnamed: 0"])
-def test_an_index_in_a_file_is_ids_if_it_is_named(tmp_path, name):
-    chance = np.random.default_rng(5)
-    tables = two_tables(chance, {name: range(40)}, ["prediction"])
-    tables[1] = tables[1].iloc[chance.permutation(40)]
-    files = (tables, ("csv", "csv"), tmp_path)
-    assert compared_files(*files, columns={"segment": name}) == 40
-    with pytest.raises(InputError, match="By position"):
-        compared_files(*files)
 
 
 def test_tables_without_rows_have_no_segment():
