@@ -16,8 +16,8 @@ from bertscore_onnx.bundle.store import Precision, TokenizerMode
 from bertscore_onnx.errors import BertScoreOnnxError, InputError
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.tables.whole_table import read_table
+from bertscore_onnx_evaluation.cli.judgements import systems_of_table
 from bertscore_onnx_evaluation.cli.meta_options import MetaOptions
-from bertscore_onnx_evaluation.cli.meta_table import systems_of_table
 from bertscore_onnx_evaluation.layers import pairs_into_one_language, tune_layers
 from bertscore_onnx_evaluation.metric_scores import BERTSCORE, MetricScores
 from bertscore_onnx_evaluation.metrics.correlation import Measure, average, mean_by_system

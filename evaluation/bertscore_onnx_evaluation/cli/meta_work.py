@@ -18,8 +18,8 @@ from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.errors import InputError, check_installed, meant, shown_names
 from bertscore_onnx.scorer import BERTScorer
 from bertscore_onnx.tables.whole_table import read_table
+from bertscore_onnx_evaluation.cli.judgements import systems_of_table
 from bertscore_onnx_evaluation.cli.meta_options import MetaOptions
-from bertscore_onnx_evaluation.cli.meta_table import systems_of_table
 from bertscore_onnx_evaluation.metric_scores import (
     BERTSCORE,
     MetricScores,

@@ -11,14 +11,7 @@ from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.specs import columns_of, columns_option, dialect_of
 from bertscore_onnx.cli.terminal import echo
 from bertscore_onnx.tables.roles import roles_of_command
-from bertscore_onnx_evaluation.cli.options import (
-    HUMAN_COLUMNS,
-    Figure,
-    Matchings,
-    column_of,
-    names_of,
-    references_of_table,
-)
+from bertscore_onnx_evaluation.cli.options import Figure, Matchings
 
 if TYPE_CHECKING:
     from bertscore_onnx.scorer import BERTScorer
@@ -98,6 +91,12 @@ def tune_layers(
     from bertscore_onnx.matching.variants import checked_matching
     from bertscore_onnx.scorer import BERTScorer
     from bertscore_onnx.tables.whole_table import read_table
+    from bertscore_onnx_evaluation.cli.judgements import (
+        HUMAN_COLUMNS,
+        column_of,
+        names_of,
+        references_of_table,
+    )
     from bertscore_onnx_evaluation.layers import pairs_into_one_language
     from bertscore_onnx_evaluation.layers import tune_layers as tune
     from bertscore_onnx_evaluation.report.figures import check_figure, save_figure

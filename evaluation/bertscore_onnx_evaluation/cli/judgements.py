@@ -1,26 +1,32 @@
-"""Systems from a table of judgements, a row for each output."""
+"""Tables of judgements, a row for each output or each annotator of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bertscore_onnx.cli.specs import ColumnNames
 from bertscore_onnx.cli.terminal import echo, with_options
 from bertscore_onnx.errors import InputError, either
-from bertscore_onnx.tables.roles import ID_COLUMNS, check_forms
+from bertscore_onnx.tables.columns import TextColumn
+from bertscore_onnx.tables.roles import (
+    DOCUMENT_COLUMNS,
+    ID_COLUMNS,
+    USUAL_NAMES,
+    check_forms,
+    first_usual,
+)
 from bertscore_onnx.tables.table import natural_key
 from bertscore_onnx.tables.whole_table import WholeTable
 from bertscore_onnx_evaluation.cli.meta_options import MetaOptions
-from bertscore_onnx_evaluation.cli.options import (
-    HUMAN_COLUMNS,
-    column_of,
-    names_of,
-    references_of_table,
-)
 from bertscore_onnx_evaluation.metric_scores import MetricScores
 from bertscore_onnx_evaluation.metrics.correlation import Floats, finite, mean_by_system
 from bertscore_onnx_evaluation.metrics.judged_systems import JudgedSystems
+
+HUMAN_COLUMNS = ("human", "human_score")
+"""The usual names of a column of human scores."""
 
 ANNOTATOR_COLUMNS = ("annotator", "rater")
 
@@ -35,23 +41,21 @@ def systems_of_table(table: WholeTable, options: MetaOptions) -> list[JudgedSyst
     systems that is empty throughout stands for one system without a name. With a column of
     annotators, an output has a row for each, and its human score is their mean.
     """
-    rows = _Rows(table, options)
+    judgements = _Judgements(table, options)
     for name in options.language_pair or ():
-        if name not in rows.language_pairs:
-            available = ", ".join(dict.fromkeys(rows.language_pairs))
+        if name not in judgements.language_pairs:
+            available = ", ".join(dict.fromkeys(judgements.language_pairs))
             lack = f"{table.title} has no rows of the language pair {name!r}"
             raise InputError(f"{lack}; it has {available}.")
-    pairs = np.array(rows.language_pairs, dtype=object)
-    systems = []
-    for name in dict.fromkeys(options.language_pair or sorted(rows.language_pairs)):
-        systems.append(_language_pair(table, rows, name, np.flatnonzero(pairs == name)))
-    return systems
+    names = options.language_pair or sorted(judgements.language_pairs)
+    return [judgements.of_pair(name) for name in dict.fromkeys(names)]
 
 
-class _Rows:
-    """The columns of the table that are needed."""
+class _Judgements:
+    """The columns of a table that `meta` needs, by row."""
 
     def __init__(self, table: WholeTable, options: MetaOptions) -> None:
+        self.table = table
         segments = names_of(table, options.named, "segment")
         if segments is None:
             raise InputError(
@@ -90,9 +94,97 @@ class _Rows:
         self.documents = names_of(table, options.named, "document")
         self.texts = _texts_of_rows(table, options, human_column, self.human)
 
-    def scores_of(self, row: int) -> list[float | None]:
+    def of_pair(self, name: str) -> JudgedSystems:
+        """Return the systems of a language pair."""
+        dropped = {segment for pair, segment in self.dropped if pair == name}
+        rows = []
+        for row, pair in enumerate(self.language_pairs):
+            if pair == name and self.segments[row] not in dropped:
+                rows.append(row)
+        if not rows:
+            raise InputError(
+                f"{self.table.title}: no segment of {name} has a score of each judged output."
+            )
+        self._check_outputs(rows)
+        system_of_row = [self.systems[row] for row in rows]
+        segment_of_row = [self.segments[row] for row in rows]
+        systems = sorted(set(system_of_row))
+        segments = sorted(set(segment_of_row), key=natural_key)
+        shape = (len(systems), len(segments))
+        # the system and the segment of each row, (2, rows)
+        cells = np.array([_places(system_of_row, systems), _places(segment_of_row, segments)])
+        metrics = {}
+        for metric, values in self.scores.items():
+            scores = np.full(shape, np.nan)
+            scores[tuple(cells)] = values[rows]
+            metrics[metric] = MetricScores(mean_by_system(scores), scores)
+        documents: tuple[str, ...] = ()
+        if self.documents:
+            by_segment = self._documents(rows, self.documents)
+            documents = tuple(by_segment[segment] for segment in segments)
+        candidates = None
+        references: tuple[tuple[tuple[str, ...], ...], ...] = ()
+        if self.texts is not None:
+            candidates, references = _arranged_texts(self.texts, rows, cells, shape)
+        return JudgedSystems(
+            name,
+            tuple(systems),
+            _mean_judgements(self.human[rows], cells, shape),
+            metrics,
+            segments=tuple(segments),
+            documents=documents,
+            candidates=candidates,
+            references=references,
+            dropped=tuple(sorted(dropped, key=natural_key)),
+        )
+
+    def _check_outputs(self, rows: Sequence[int]) -> None:
+        """Raise InputError if two rows of an output contradict each other."""
+        texts = self.texts or {}
+        first: dict[tuple[str, str], int] = {}
+        first_with_texts: dict[tuple[str, str], int] = {}
+        first_by_annotator: dict[tuple[str, str, str], int] = {}
+        for row in rows:
+            output = (self.systems[row], self.segments[row])
+            earlier = first.setdefault(output, row)
+            with_texts = row
+            if row in texts:
+                with_texts = first_with_texts.setdefault(output, row)
+            by_annotator = first_by_annotator.setdefault((*output, self.annotators[row]), row)
+            if by_annotator != row:
+                system, segment = output
+                raise InputError(
+                    f"{self.table.place(row)}: the system {system!r} occurs a second time for "
+                    f"segment {segment!r}; the first is {self.table.place(by_annotator)}. "
+                    "Expected one row for each, with the mean of several judgements."
+                )
+            if self._scores_of(row) != self._scores_of(earlier):
+                raise self._contradiction(row, earlier)
+            if texts.get(row) != texts.get(with_texts):
+                raise self._contradiction(row, with_texts)
+
+    def _scores_of(self, row: int) -> list[float | None]:
         """Return a row's scores, which belong to its output and not to its judgement."""
         return [finite(values[row]) for values in self.scores.values()]
+
+    def _contradiction(self, row: int, earlier: int) -> InputError:
+        return InputError(
+            f"{self.table.place(row)}: this judges the same output as "
+            f"{self.table.place(earlier)}, but has another text or score. Give both rows the same."
+        )
+
+    def _documents(self, rows: Sequence[int], documents: Sequence[str]) -> dict[str, str]:
+        """Return the document of each segment; raise InputError if it has several."""
+        first: dict[str, int] = {}
+        for row in rows:
+            earlier = first.setdefault(self.segments[row], row)
+            if documents[row] != documents[earlier]:
+                raise InputError(
+                    f"{self.table.place(row)}: the document is {documents[row]!r}, but "
+                    f"{documents[earlier]!r} in {self.table.place(earlier)}, which is of the same "
+                    "segment. Give both rows the same."
+                )
+        return {segment: documents[row] for segment, row in first.items()}
 
 
 def _language_pairs(table: WholeTable, options: MetaOptions) -> list[str]:
@@ -171,53 +263,15 @@ def _texts_of_rows(
     return found
 
 
-def _language_pair(
-    table: WholeTable,
-    rows: _Rows,
-    name: str,
-    of_pair: NDArray[np.int64],
-) -> JudgedSystems:
-    dropped = {segment for pair, segment in rows.dropped if pair == name}
-    chosen = np.array([row for row in of_pair if rows.segments[row] not in dropped], np.int64)
-    if not len(chosen):
-        raise InputError(f"{table.title}: no segment of {name} has a score of each judged output.")
-    systems = sorted({rows.systems[row] for row in chosen})
-    segments = sorted({rows.segments[row] for row in chosen}, key=natural_key)
-    cells = _cells(table, rows, chosen, systems, segments)
-    shape = (len(systems), len(segments))
-
-    def arranged(values: Floats) -> MetricScores:
-        matrix = np.full(shape, np.nan)  # (systems, segments)
-        matrix[tuple(cells.T)] = values[chosen]
-        return MetricScores(mean_by_system(matrix), matrix)
-
-    # The order of rows changes no sum.
-    order = np.lexsort((rows.human[chosen], *cells.T))
-    human = _mean_judgements(rows.human[chosen][order], cells[order], shape)
-    metrics = {metric: arranged(values) for metric, values in rows.scores.items()}
-    documents: tuple[str, ...] = ()
-    if rows.documents:
-        documents = _documents(table, rows.documents, chosen, cells)
-    candidates = None
-    references: tuple[tuple[tuple[str, ...], ...], ...] = ()
-    if rows.texts is not None:
-        candidates, references = _arranged_texts(rows.texts, chosen, cells, shape)
-    return JudgedSystems(
-        name,
-        tuple(systems),
-        human,
-        metrics,
-        segments=tuple(segments),
-        documents=documents,
-        candidates=candidates,
-        references=references,
-        dropped=tuple(sorted(dropped, key=natural_key)),
-    )
+def _places(values: Iterable[str], names: Iterable[str]) -> list[int]:
+    """Return the position of each value among the names."""
+    positions = {name: position for position, name in enumerate(names)}
+    return [positions[value] for value in values]
 
 
 def _arranged_texts(
     texts: Mapping[int, Texts],
-    chosen: NDArray[np.int64],
+    rows: Sequence[int],
     cells: NDArray[np.int64],
     shape: tuple[int, int],
 ) -> tuple[tuple[tuple[str | None, ...], ...], tuple[tuple[tuple[str, ...], ...], ...]]:
@@ -225,87 +279,67 @@ def _arranged_texts(
     num_systems, num_segments = shape
     candidates: list[list[str | None]] = [[None] * num_segments for _ in range(num_systems)]
     references: list[list[tuple[str, ...]]] = [[()] * num_segments for _ in range(num_systems)]
-    for row, (system, segment) in zip(chosen.tolist(), cells.tolist(), strict=True):
+    for row, (system, segment) in zip(rows, cells.T.tolist(), strict=True):
         if row in texts:
-            candidate, references_of_row = texts[row]
-            candidates[system][segment] = candidate
-            references[system][segment] = references_of_row
+            candidates[system][segment], references[system][segment] = texts[row]
     return tuple(map(tuple, candidates)), tuple(map(tuple, references))
-
-
-def _documents(
-    table: WholeTable,
-    documents: Sequence[str],
-    chosen: NDArray[np.int64],
-    cells: NDArray[np.int64],
-) -> tuple[str, ...]:
-    """Return the document of each segment.
-
-    InputError is raised if two rows of a segment contradict each other.
-    """
-    first: dict[int, int] = {}
-    for row, segment in zip(chosen.tolist(), cells[:, 1].tolist(), strict=True):
-        earlier = first.setdefault(segment, row)
-        if documents[row] != documents[earlier]:
-            raise InputError(
-                f"{table.place(row)}: the document is {documents[row]!r}, but "
-                f"{documents[earlier]!r} in {table.place(earlier)}, which is of the same segment. "
-                "Give both rows the same."
-            )
-    return tuple(documents[first[segment]] for segment in sorted(first))
 
 
 def _mean_judgements(human: Floats, cells: NDArray[np.int64], shape: tuple[int, int]) -> Floats:
     """Return the mean judgement of each output, (systems, segments); NaN if it has none."""
     is_judged = ~np.isnan(human)
-    places = tuple(cells[is_judged].T)
-    sums = np.zeros(shape)
-    counts = np.zeros(shape)
-    np.add.at(sums, places, human[is_judged])
-    np.add.at(counts, places, 1)
-    return np.divide(sums, counts, out=np.full(shape, np.nan), where=counts > 0)
+    human = human[is_judged]
+    outputs = np.ravel_multi_index(tuple(cells[:, is_judged]), shape)
+    size = shape[0] * shape[1]
+    order = np.argsort(human)  # the order of rows changes no sum
+    sums = np.bincount(outputs[order], human[order], minlength=size)
+    counts = np.bincount(outputs, minlength=size)
+    means = np.divide(sums, counts, out=np.full(size, np.nan), where=counts > 0)
+    return means.reshape(shape)
 
 
-def _cells(
+# The columns of a table of judgements.
+
+
+def column_of(
     table: WholeTable,
-    rows: _Rows,
-    chosen: NDArray[np.int64],
-    systems: Sequence[str],
-    segments: Sequence[str],
-) -> NDArray[np.int64]:
-    """Return the system and the segment of each row, (rows, 2)."""
-    system_numbers = {name: number for number, name in enumerate(systems)}
-    segment_numbers = {name: number for number, name in enumerate(segments)}
-    cells = []
-    first: dict[tuple[int, int], int] = {}
-    first_with_texts: dict[tuple[int, int], int] = {}
-    first_by_annotator: dict[tuple[tuple[int, int], str], int] = {}
-    texts = rows.texts or {}
-    for row in chosen.tolist():
-        cell = (system_numbers[rows.systems[row]], segment_numbers[rows.segments[row]])
-        cells.append(cell)
-        earlier = first.setdefault(cell, row)
-        with_texts = row
-        if row in texts:
-            with_texts = first_with_texts.setdefault(cell, row)
-        by_annotator = first_by_annotator.setdefault((cell, rows.annotators[row]), row)
-        if earlier == row:
-            continue
-        if by_annotator != row:
-            raise InputError(
-                f"{table.place(row)}: the system {rows.systems[row]!r} occurs a second time for "
-                f"segment {rows.segments[row]!r}; the first is {table.place(by_annotator)}. "
-                "Expected one row for each, with the mean of several judgements."
-            )
-        if rows.scores_of(row) != rows.scores_of(earlier):
-            raise _contradiction(table, row, earlier)
-        if texts.get(row) != texts.get(with_texts):
-            raise _contradiction(table, row, with_texts)
-    return np.array(cells, dtype=np.int64)
+    columns: ColumnNames,
+    role: str,
+    usual: Iterable[str] = (),
+) -> str:
+    """Return the column of a role.
+
+    It is the named one, or else the one with a usual name, or with the role's name.
+    """
+    option = f"--columns {role}=NAME"
+    if role in USUAL_NAMES and role not in columns:
+        return TextColumn((), option, role=role).find(table.names, table.title)
+    return table.find(columns.get(role) or usual or role, option)
 
 
-def _contradiction(table: WholeTable, row: int, earlier: int) -> InputError:
-    return InputError(
-        f"{table.place(row)}: this judges the same output as {table.place(earlier)}, but has "
-        "another text or score. Give both rows the same."
-    )
+def names_of(
+    table: WholeTable, columns: ColumnNames, role: Literal["segment", "document"]
+) -> list[str] | None:
+    """Return the ids of segments, or the documents, of the rows.
+
+    They are in the column that is named, or in the first with a usual name that is not blank; None
+    without any.
+    """
+    usual = {"segment": ID_COLUMNS, "document": DOCUMENT_COLUMNS}[role]
+    named = columns(role)
+    if named is not None:
+        return table.keys(table.find(named, f"--columns {role}=NAME"))
+    filled = [name for name in table.names if not table.is_blank(name)]
+    for name in first_usual(usual, filled):
+        return table.keys(name)
+    return None
+
+
+def references_of_table(table: WholeTable, columns: ColumnNames) -> list[list[str]]:
+    """Return the references of each row of a table that is held whole."""
+    option = "--columns reference=NAME"
+    names = columns.references or table.find_references(option)
+    lists = []
+    for number, name in enumerate(names):
+        lists.append(table.lists(table.find(name, option), may_be_empty=number > 0))
+    return [list(chain.from_iterable(row)) for row in zip(*lists, strict=True)]
