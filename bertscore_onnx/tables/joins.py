@@ -65,28 +65,14 @@ def column_keys(values: Sequence[object]) -> NDArray[np.int64]:
     7, 7.0, "007" and " 7 " read alike, and so do "Text" and "text", and a list however it is
     written. Keys are those of this process alone.
     """
-    types = set(map(type, values))
-    key_of: Callable[[object], int] = _key_of_value
-    if types == {str}:
-        key_of = _key_of_text
-    elif types <= {int, float}:
-        key_of = hash
-    array = np.fromiter(map(key_of, values), np.int64, len(values))
-    if float in types:
-        is_nan = np.fromiter((value != value for value in values), np.bool_, len(values))
-        array[is_nan] = BLANK
-    return array
+    return np.fromiter(map(_key, values), np.int64, len(values))
 
 
-def _key_of_value(value: object) -> int:
+def _key(value: object) -> int:
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if type(value) in (int, float) and value == value:  # NaN is a blank text
         return hash(value)
-    return _key_of_text(value)
-
-
-def _key_of_text(value: object) -> int:
     text = plain_text(value)
     if text in _BLANK_TEXTS:
         return BLANK
