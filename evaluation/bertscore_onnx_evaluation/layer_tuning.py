@@ -155,6 +155,11 @@ class LayerTuning(Result):
             'all layers. "At most" holds at 95 %, for a layer named beforehand.'
         )
 
+    @property
+    def notes(self) -> str:
+        """The method and all warnings, in sentences."""
+        return " ".join([self.method, *self.warnings])
+
     def _in_use(self, counts: Mapping[str, int]) -> int:
         """Return the sum of counts over the language pairs that are not left out."""
         return sum(counts[name] for name in counts if name not in self.left_out)
@@ -193,15 +198,10 @@ class LayerTuning(Result):
         """
         from bertscore_onnx_evaluation.report.figures import layers_figure
 
-        curve = []
-        for result in self.layers:
-            f1 = result.f1
-            curve.append((str(result.layer), f1.pearson, f1.low, f1.high))
-        caption = [" ".join([self.method, *self.warnings]), self.signature]
-        return layers_figure(curve, self.layers.index(self.best), caption)
+        return layers_figure(self)
 
     def _rows(self) -> Iterator[Mapping[str, Any]]:
-        said = {"notes": " ".join([self.method, *self.warnings]), "signature": self.signature}
+        said = {"notes": self.notes, "signature": self.signature}
         for result in self.layers:
             row: dict[str, Any] = {"layer": str(result.layer)}
             scores = {"precision": result.precision, "recall": result.recall, "f1": result.f1}

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,9 +33,6 @@ from bertscore_onnx_evaluation.systems.paired_tests import (
     SIGNIFICANT,
     bootstrap_counts,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 def layer_sums(
@@ -150,20 +146,22 @@ def tune_layers(
     rows = _rows_in_order(candidates, references, human, language_pairs, units)
 
     judged_rows: dict[str, NDArray[np.int64]] = {}
-    reasons: dict[str, str] = {}
+    left_out: dict[str, str] = {}
     for name in dict.fromkeys(rows.language_pairs):
         is_of_pair = np.array(rows.language_pairs) == name
         of_pair = np.flatnonzero(is_of_pair & ~np.isnan(rows.human))
         judged_rows[name] = of_pair
         # The numbers of rows differ, so that only human scores can be a reason.
-        reasons[name] = correlate_pairs(rows.human[of_pair], of_pair.astype(np.float64)).reason
-    used = {name: judged_rows[name] for name, reason in reasons.items() if not reason}
+        reason = correlate_pairs(rows.human[of_pair], of_pair.astype(np.float64)).reason
+        if reason:
+            left_out[name] = reason
+    used = [of_pair for name, of_pair in judged_rows.items() if name not in left_out]
     if not used:
-        listed = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
-        listed = listed or "there are no rows"
-        raise InputError(f"No language pair has judgements to correlate with: {listed}.")
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+        reasons = reasons or "there are no rows"
+        raise InputError(f"No language pair has judgements to correlate with: {reasons}.")
 
-    rows_in_use = np.concatenate(list(used.values()))
+    rows_in_use = np.concatenate(used)
     labels: list[int | str] = list(manifest.layers)
     layer_numbers = list(manifest.layers)
     by_scorer = [_scores(scorer, rows, rows_in_use, verbose)]
@@ -176,25 +174,26 @@ def tune_layers(
     scores = np.concatenate(by_scorer, axis=1)  # (3, layers of all scorers, rows)
 
     unit_names = np.array(rows.units)
-    unit_numbers: dict[str, NDArray[np.int64]] = {}
     num_units: dict[str, int] = {}
-    for name, of_pair in judged_rows.items():
-        different, unit_numbers[name] = np.unique(unit_names[of_pair], return_inverse=True)
-        num_units[name] = len(different)
     judged = []
     by_pair: dict[str, Floats] = {}
-    for name, of_pair in used.items():
-        judged.append((rows.human[of_pair], scores[:, :, of_pair], unit_numbers[name]))
-        by_pair[name] = _correlations(rows.human[of_pair], scores[:, :, of_pair])
+    for name, of_pair in judged_rows.items():
+        different, unit_numbers = np.unique(unit_names[of_pair], return_inverse=True)
+        num_units[name] = len(different)
+        if name in left_out:
+            continue
+        human_of_pair = rows.human[of_pair]
+        scores_of_pair = scores[:, :, of_pair]
+        judged.append((human_of_pair, scores_of_pair, unit_numbers))
+        by_pair[name] = _correlations(human_of_pair, scores_of_pair)
     mean = np.mean(list(by_pair.values()), axis=0)  # (3, layers)
     resampled = _resampled_means(judged, num_resamples, seed)
     # A resample may have equal scores alone, and so no correlation.
     has_values = np.isfinite(resampled[:, np.isfinite(mean)]).all(axis=1)
     resampled = resampled[has_values]
-    num_used_units = sum(num_units[name] for name in used)
+    num_used_units = sum(num_units[name] for name in by_pair)
     layers, best = _results(labels, by_pair, mean, resampled, num_used_units)
     num_judged = {name: len(of_pair) for name, of_pair in judged_rows.items()}
-    left_out = {name: reason for name, reason in reasons.items() if reason}
     gain = optimism(mean[2], resampled[:, 2]) if len(resampled) else None
     return LayerTuning(
         scorer.hash,

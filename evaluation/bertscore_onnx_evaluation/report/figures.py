@@ -12,6 +12,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from bertscore_onnx.errors import InputError, either, needs_extra
 from bertscore_onnx.files import write_whole
 from bertscore_onnx_evaluation.report.wording import visible
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from bertscore_onnx_evaluation.layer_tuning import LayerTuning
     from bertscore_onnx_evaluation.systems.comparison_record import ComparisonRecord
     from bertscore_onnx_evaluation.systems.verdicts import MetricResult, SystemResult
 
@@ -122,35 +125,32 @@ def rows_figure(panels: Sequence[Panel], caption: Sequence[str]) -> "Figure":
     return figure
 
 
-def layers_figure(
-    layers: Sequence[tuple[str, float | None, float | None, float | None]],
-    best: int,
-    caption: Sequence[str],
-) -> "Figure":
-    """Draw a value at each layer with the band of its intervals.
+def layers_figure(tuning: "LayerTuning") -> "Figure":
+    """Draw the correlation of F at each layer with the band of its intervals.
 
-    The best layer is marked. A layer is its name, such as `3 by code-bert-score`, its value and the
-    ends of the interval. Each scorer has a curve.
+    The best layer is marked, and each scorer has a curve.
     """
     figure, [axes] = _panels([8])
-    layer_names = [name.partition(" by ") for name, *_ in layers]
-    for scorer, items in groupby(range(len(layers)), key=lambda layer: layer_names[layer][2]):
-        places = list(items)
-        values = [_number(layers[place][1]) for place in places]
-        lows = [_number(layers[place][2]) for place in places]
-        highs = [_number(layers[place][3]) for place in places]
-        [line] = axes.plot(places, values, marker=".", label=scorer or None)
-        axes.fill_between(places, lows, highs, color=line.get_color(), alpha=0.2, linewidth=0)
+    names = [str(result.layer).partition(" by ") for result in tuning.layers]
+    correlations = []
+    for result in tuning.layers:
+        correlations.append((result.f1.pearson, result.f1.low, result.f1.high))
+    curves = np.array(correlations, dtype=np.float64)  # (layers, 3), NaN where there is none
+    for scorer, items in groupby(range(len(names)), key=lambda layer: names[layer][2]):
+        layers = list(items)
+        values, lows, highs = curves[layers].T
+        [line] = axes.plot(layers, values, marker=".", label=scorer or None)
+        axes.fill_between(layers, lows, highs, color=line.get_color(), alpha=0.2, linewidth=0)
         if scorer:
             axes.legend(fontsize=7, frameon=False)
-    best_name, best_value, *_ = layers[best]
-    axes.plot([best], [_number(best_value)], marker="o", color=_COLOUR, linestyle="none")
-    step = max(1, len(layers) // 13)
-    labels = [name for name, *_ in layer_names]
+    best = tuning.layers.index(tuning.best)
+    axes.plot([best], curves[best, :1], marker="o", color=_COLOUR, linestyle="none")
+    step = max(1, len(names) // 13)
+    labels = [name for name, *_ in names]
     axes.set_xticks(range(0, len(labels), step), labels[::step])
     axes.set_ylabel("Pearson's r of F, with 95 % band", fontsize=8)
-    _label(axes, f"layer; the best is {best_name}")
-    _caption(figure, caption)
+    _label(axes, f"layer; the best is {tuning.best_layer}")
+    _caption(figure, [tuning.notes, tuning.signature])
     return figure
 
 
@@ -254,7 +254,3 @@ def _drawn(text: str) -> str:
     SVG cannot hold them, and fonts lack their pictures.
     """
     return re.sub("[\u2400-\u2421]", "\N{REPLACEMENT CHARACTER}", visible(text))
-
-
-def _number(value: float | None) -> float:
-    return float("nan") if value is None else value
