@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import pearsonr
 
-from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import InputError
 from bertscore_onnx_evaluation.layers import (
     intervals,
@@ -31,18 +30,14 @@ PAIRS = ["cs-en", "de-en", "cs-en"] * (NUM_ROWS // 3)
 
 
 @pytest.fixture(scope="module")
-def scorer(all_layers_bundle):
-    with BERTScorer(all_layers_bundle, all_layers=True, device="cpu") as scorer:
-        yield scorer
+def tuning(all_layers_scorer):
+    return tune_layers(all_layers_scorer, CANDIDATES, REFERENCES, HUMAN, PAIRS)
 
 
-@pytest.fixture(scope="module")
-def tuning(scorer):
-    return tune_layers(scorer, CANDIDATES, REFERENCES, HUMAN, PAIRS)
-
-
-def test_correlations_of_each_layer_are_means_of_those_of_scipy(scorer, tuning):
-    scores = np.stack(scorer.score(CANDIDATES, REFERENCES)).astype(np.float64)  # (3, layers, rows)
+def test_correlations_of_each_layer_are_means_of_those_of_scipy(all_layers_scorer, tuning):
+    scores = np.stack(all_layers_scorer.score(CANDIDATES, REFERENCES)).astype(
+        np.float64
+    )  # (3, layers, rows)
     is_czech = np.array(PAIRS) == "cs-en"
     for layer, result in enumerate(tuning.layers):
         assert result.layer == layer
@@ -67,24 +62,26 @@ def test_the_best_layer_is_the_first_of_highest_correlation(tuning):
     assert tuning.not_worse == tuple(result.layer for result in others if result.p >= 0.05)
 
 
-def test_the_same_seed_gives_the_same_and_another_another(scorer, tuning):
-    arguments = (scorer, CANDIDATES, REFERENCES, HUMAN, PAIRS)
+def test_the_same_seed_gives_the_same_and_another_another(all_layers_scorer, tuning):
+    arguments = (all_layers_scorer, CANDIDATES, REFERENCES, HUMAN, PAIRS)
     assert tune_layers(*arguments) == tuning
     assert tune_layers(*arguments, seed=1).layers[0].f1.low != tuning.layers[0].f1.low
 
 
-def test_a_layer_as_good_as_people_beats_all_others(scorer):
-    human = scorer.score(CANDIDATES, REFERENCES).F[1]
-    tuning = tune_layers(scorer, CANDIDATES, REFERENCES, human)
+def test_a_layer_as_good_as_people_beats_all_others(all_layers_scorer):
+    human = all_layers_scorer.score(CANDIDATES, REFERENCES).F[1]
+    tuning = tune_layers(all_layers_scorer, CANDIDATES, REFERENCES, human)
     assert tuning.best_layer == 1
     assert tuning.layers[1].f1.pearson == pytest.approx(1)
     assert tuning.layers[0].p < 0.05
     assert 0 not in tuning.not_worse
 
 
-def test_rows_without_judgements_and_tied_pairs_count_nowhere(scorer, tuning):
+def test_rows_without_judgements_and_tied_pairs_count_nowhere(all_layers_scorer, tuning):
     human, pairs = [*HUMAN, np.nan, np.nan, 1, 1], [*PAIRS, "cs-en", "fi-en", "ru-en", "ru-en"]
-    found = tune_layers(scorer, [*CANDIDATES, *"abef"], [*REFERENCES, *"cdgh"], human, pairs)
+    found = tune_layers(
+        all_layers_scorer, [*CANDIDATES, *"abef"], [*REFERENCES, *"cdgh"], human, pairs
+    )
     assert found.layers == tuning.layers
     assert found.language_pairs == {"cs-en": 16, "de-en": 8, "fi-en": 0, "ru-en": 2}
     assert found.left_out == {
@@ -93,10 +90,10 @@ def test_rows_without_judgements_and_tied_pairs_count_nowhere(scorer, tuning):
     }
 
 
-def test_several_references_count_by_the_best(scorer):
+def test_several_references_count_by_the_best(all_layers_scorer):
     references = [[one, "a dog ran"] for one in REFERENCES]
-    scores = scorer.score(CANDIDATES, references).F[2].astype(np.float64)
-    tuning = tune_layers(scorer, CANDIDATES, references, HUMAN)
+    scores = all_layers_scorer.score(CANDIDATES, references).F[2].astype(np.float64)
+    tuning = tune_layers(all_layers_scorer, CANDIDATES, references, HUMAN)
     assert tuning.layers[2].f1.pearson == pytest.approx(pearsonr(HUMAN, scores).statistic, abs=1e-6)
 
 
@@ -131,10 +128,10 @@ def test_json_has_all_of_it_and_null_where_there_is_no_value(tuning):
         ),
     ],
 )
-def test_rows_that_do_not_fit_are_refused(scorer, changes, message):
+def test_rows_that_do_not_fit_are_refused(all_layers_scorer, changes, message):
     arguments = {"candidates": CANDIDATES, "references": REFERENCES, "human": HUMAN, **changes}
     with pytest.raises(InputError, match=message):
-        tune_layers(scorer, **arguments)
+        tune_layers(all_layers_scorer, **arguments)
 
 
 @settings(max_examples=30)
@@ -285,8 +282,8 @@ def test_optimism_is_most_of_the_gain_of_the_best_equal_layer():
     assert 0.4 * np.mean(gains) < np.mean(found) < 1.1 * np.mean(gains)
 
 
-def test_rows_of_one_reference_or_unit_are_drawn_together(scorer, tuning):
-    arguments = (scorer, CANDIDATES, REFERENCES, HUMAN, PAIRS)
+def test_rows_of_one_reference_or_unit_are_drawn_together(all_layers_scorer, tuning):
+    arguments = (all_layers_scorer, CANDIDATES, REFERENCES, HUMAN, PAIRS)
     assert tuning.units == {"cs-en": 4, "de-en": 2}
     assert tune_layers(*arguments, units=REFERENCES).layers == tuning.layers
     by_row = tune_layers(*arguments, units=[str(row) for row in range(NUM_ROWS)])

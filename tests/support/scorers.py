@@ -21,6 +21,12 @@ def scorer(tiny_bundle):
         yield scorer
 
 
+@pytest.fixture(scope="module")
+def all_layers_scorer(all_layers_bundle):
+    with BERTScorer(all_layers_bundle, all_layers=True, device="cpu") as scorer:
+        yield scorer
+
+
 def forget_sessions():
     """Close the connections of huggingface_hub, so that its next request obeys changed settings."""
     import huggingface_hub

@@ -375,12 +375,10 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_files_of_scores(run, tmp_path, monkeypatch, name):
+def test_files_of_scores(compare_files, name):
     case = CASES[name]
-    monkeypatch.chdir(tmp_path)
-    for file, content in case.files.items():
-        (tmp_path / file).write_text(content, encoding="utf-8")
-    result = run("compare", *case.options.split(), "--format", "json", "--resamples", 20)
+    options = (*case.options.split(), "--format", "json", "--resamples", 20)
+    result = compare_files(case.files, *options)
     for words in case.said:
         assert words in result.stderr
     if not case.metrics:
@@ -504,15 +502,11 @@ TEXT_CASES = {
 
 
 @pytest.mark.parametrize("name", TEXT_CASES)
-def test_files_of_texts(run, tmp_path, monkeypatch, name):
+def test_files_of_texts(compare_files, name):
     sacrebleu = pytest.importorskip("sacrebleu")
     case = TEXT_CASES[name]
-    monkeypatch.chdir(tmp_path)
-    for file, content in case.files.items():
-        (tmp_path / file).write_text(content, encoding="utf-8")
-    result = run(
-        "compare", *case.options.split(), "--metric", "chrf", "--format", "json", "--resamples", 20
-    )
+    options = (*case.options.split(), "--metric", "chrf", "--format", "json", "--resamples", 20)
+    result = compare_files(case.files, *options)
     for words in case.said:
         assert words in result.stderr
     if not case.metrics:

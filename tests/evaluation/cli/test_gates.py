@@ -280,12 +280,9 @@ GATES = {
 
 
 @pytest.mark.parametrize("name", GATES)
-def test_a_gate(run, tmp_path, monkeypatch, name):
+def test_a_gate(compare_files, name):
     gate = GATES[name]
-    monkeypatch.chdir(tmp_path)
-    for file, content in gate.files.items():
-        (tmp_path / file).write_text(content, encoding="utf-8")
-    result = run("compare", *gate.options.split(), "--fail-if-worse")
+    result = compare_files(gate.files, *gate.options.split(), "--fail-if-worse")
     assert result.exit_code == gate.status, result.output
     assert gate.said in result.stderr
     assert ("Failed: " in result.stderr) == (gate.status == 1)

@@ -4,7 +4,6 @@ import json
 import numpy as np
 import pytest
 
-from bertscore_onnx import BERTScorer
 from bertscore_onnx_evaluation.layers import tune_layers
 from tests.support.metaeval import WMT16, needs_wmt16
 from tests.support.scores import WORDS
@@ -39,11 +38,10 @@ def tune(run, all_layers_bundle, table):
     return tune
 
 
-@pytest.fixture
-def expected(all_layers_bundle):
+@pytest.fixture(scope="module")
+def expected(all_layers_scorer):
     pairs, candidates, references, human = zip(*ROWS[:6], strict=True)
-    with BERTScorer(all_layers_bundle, all_layers=True, device="cpu") as scorer:
-        return tune_layers(scorer, candidates, references, human, pairs)
+    return tune_layers(all_layers_scorer, candidates, references, human, pairs)
 
 
 def test_json_is_the_librarys_on_the_pairs_into_the_language_most_share(tune, expected):
@@ -143,9 +141,9 @@ def test_what_does_not_fit_the_table_or_the_bundle_is_refused(
     assert "to export all layers" in stderr
 
 
-def test_judgements_the_wrong_way_round_are_reported(tune, all_layers_bundle, write):
-    with BERTScorer(all_layers_bundle, all_layers=True, device="cpu") as scorer:
-        f1 = scorer.score([row[1] for row in ROWS], [row[2] for row in ROWS]).F.mean(axis=0)
+def test_judgements_the_wrong_way_round_are_reported(tune, all_layers_scorer, write):
+    _, candidates, references, _ = zip(*ROWS, strict=True)
+    f1 = all_layers_scorer.score(candidates, references).F.mean(axis=0)
     rows = [("cs-en", *row[1:3], -10 * float(score)) for row, score in zip(ROWS, f1, strict=True)]
     result = tune(judgements=write("errors.tsv", tsv(rows)))
     assert "F correlates negatively with the judgements at every layer" in result.stdout

@@ -5,7 +5,6 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from bertscore_onnx import BERTScorer
 from bertscore_onnx_evaluation import compare, meta_evaluate, tune_layers
 from bertscore_onnx_evaluation.report.figures import save_figure
 from tests.evaluation.judged import judged
@@ -70,13 +69,12 @@ def test_agreement_is_drawn_with_its_intervals_and_the_best_sentinel():
         assert best in axes.get_title(loc="right")
 
 
-def test_the_curve_of_layers_has_its_band_and_best_layer(all_layers_bundle):
+def test_the_curve_of_layers_has_its_band_and_best_layer(all_layers_scorer):
     rng = np.random.default_rng(3)
     texts = [
         [" ".join(rng.choice(["a", "cat", "dog", "the"], 5)) for _ in range(40)] for _ in range(2)
     ]
-    with BERTScorer(all_layers_bundle, all_layers=True, device="cpu") as scorer:
-        tuning = tune_layers(scorer, *texts, rng.normal(size=40), num_resamples=50)
+    tuning = tune_layers(all_layers_scorer, *texts, rng.normal(size=40), num_resamples=50)
     [axes] = tuning.figure().axes
     curve, best = axes.lines
     assert [*curve.get_ydata()] == [layer.f1.pearson for layer in tuning.layers]

@@ -183,12 +183,9 @@ def test_options_that_a_metric_does_not_take_are_refused(metrics, message):
         compare(SYSTEMS, REFERENCES, metrics=metrics)
 
 
-def test_a_scorer_of_all_layers_is_refused(all_layers_bundle):
-    with (
-        BERTScorer(all_layers_bundle, all_layers=True, device="cpu") as scorer,
-        pytest.raises(InputError, match="scored by one layer"),
-    ):
-        compare(SYSTEMS, REFERENCES, scorer=scorer)
+def test_a_scorer_of_all_layers_is_refused(all_layers_scorer):
+    with pytest.raises(InputError, match="scored by one layer"):
+        compare(SYSTEMS, REFERENCES, scorer=all_layers_scorer)
 
 
 def test_texts_may_come_from_iterators_and_be_one_segment():

@@ -460,17 +460,10 @@ def test_three_rows_in_a_tuple_may_be_p_r_and_f(scored):
         compare(scores=scored, value="f")
 
 
-def test_scores_of_all_layers_are_no_runs(all_layers_scores):
+def test_scores_of_all_layers_are_no_runs(all_layers_scorer):
+    scores = all_layers_scorer.score(TEXTS["A"], REFERENCES)
     with pytest.raises(InputError, match=r"one layer, such as `scores\.of_layer"):
-        compare(scores={"A": all_layers_scores, "B": all_layers_scores})
-
-
-@pytest.fixture
-def all_layers_scores(all_layers_bundle):
-    from bertscore_onnx import BERTScorer
-
-    with BERTScorer(all_layers_bundle, all_layers=True, device="cpu") as scorer:
-        return scorer.score(TEXTS["A"], REFERENCES)
+        compare(scores={"A": scores, "B": scores})
 
 
 def test_precision_recall_and_f_stand_side_by_side(scorer, monkeypatch):
