@@ -198,7 +198,10 @@ class LayerTuning(Result):
         """
         from bertscore_onnx_evaluation.report.figures import layers_figure
 
-        return layers_figure(self)
+        curve = {}
+        for result in self.layers:
+            curve[str(result.layer)] = (result.f1.pearson, result.f1.low, result.f1.high)
+        return layers_figure(curve, str(self.best_layer), [self.notes, self.signature])
 
     def _rows(self) -> Iterator[Mapping[str, Any]]:
         said = {"notes": self.notes, "signature": self.signature}

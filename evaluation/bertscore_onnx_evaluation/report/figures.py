@@ -6,7 +6,7 @@ They show differences of systems, agreement of metrics, and the curve of layers.
 import io
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from bertscore_onnx_evaluation.layer_tuning import LayerTuning
     from bertscore_onnx_evaluation.systems.comparison_record import ComparisonRecord
     from bertscore_onnx_evaluation.systems.verdicts import MetricResult, SystemResult
 
@@ -125,32 +124,34 @@ def rows_figure(panels: Sequence[Panel], caption: Sequence[str]) -> "Figure":
     return figure
 
 
-def layers_figure(tuning: "LayerTuning") -> "Figure":
-    """Draw the correlation of F at each layer with the band of its intervals.
+def layers_figure(
+    layers: Mapping[str, Sequence[float | None]],
+    best: str,
+    caption: Sequence[str],
+) -> "Figure":
+    """Draw a value at each layer with the band of its intervals.
 
-    The best layer is marked, and each scorer has a curve.
+    The best layer is marked. A layer has a name, such as `3 by code-bert-score`, its value and the
+    ends of the interval. Each scorer has a curve.
     """
     figure, [axes] = _panels([8])
-    names = [str(result.layer).partition(" by ") for result in tuning.layers]
-    correlations = []
-    for result in tuning.layers:
-        correlations.append((result.f1.pearson, result.f1.low, result.f1.high))
-    curves = np.array(correlations, dtype=np.float64)  # (layers, 3), NaN where there is none
-    for scorer, items in groupby(range(len(names)), key=lambda layer: names[layer][2]):
-        layers = list(items)
-        values, lows, highs = curves[layers].T
-        [line] = axes.plot(layers, values, marker=".", label=scorer or None)
-        axes.fill_between(layers, lows, highs, color=line.get_color(), alpha=0.2, linewidth=0)
+    names = [name.partition(" by ") for name in layers]
+    curves = np.array(list(layers.values()), dtype=np.float64)  # (layers, 3), NaN for None
+    for scorer, items in groupby(range(len(names)), key=lambda place: names[place][2]):
+        places = list(items)
+        values, lows, highs = curves[places].T
+        [line] = axes.plot(places, values, marker=".", label=scorer or None)
+        axes.fill_between(places, lows, highs, color=line.get_color(), alpha=0.2, linewidth=0)
         if scorer:
             axes.legend(fontsize=7, frameon=False)
-    best = tuning.layers.index(tuning.best)
-    axes.plot([best], curves[best, :1], marker="o", color=_COLOUR, linestyle="none")
+    place = list(layers).index(best)
+    axes.plot([place], curves[place, :1], marker="o", color=_COLOUR, linestyle="none")
     step = max(1, len(names) // 13)
     labels = [name for name, *_ in names]
     axes.set_xticks(range(0, len(labels), step), labels[::step])
     axes.set_ylabel("Pearson's r of F, with 95 % band", fontsize=8)
-    _label(axes, f"layer; the best is {tuning.best_layer}")
-    _caption(figure, [tuning.notes, tuning.signature])
+    _label(axes, f"layer; the best is {best}")
+    _caption(figure, caption)
     return figure
 
 
