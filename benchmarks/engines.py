@@ -128,9 +128,12 @@ class HostAlone:
 
     def prepare(self, candidates: list[str], references: list[str]) -> None:
         """Prepare all pairs for the model, chunk by chunk."""
+        from bertscore_onnx.encoding.encoder import Call
         from bertscore_onnx.scoring.inputs import collect_pairs
+        from bertscore_onnx.scoring.pipeline import ChunkLimit
 
-        for chunk in self._pipeline.chunks(collect_pairs(candidates, references).slices()):
+        slices = collect_pairs(candidates, references).slices()
+        for chunk in self._pipeline.chunks(slices, Call(), ChunkLimit()):
             chunk.runs.finish()
 
 

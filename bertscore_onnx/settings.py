@@ -22,6 +22,9 @@ from bertscore_onnx.matching.weights import Idf
 from bertscore_onnx.text.texts import check_many
 from bertscore_onnx.text.tokenizer import LongText
 
+Settings = Mapping[str, Any]
+"""Settings by their names."""
+
 
 class TokenizerSettings(TypedDict, total=False):
     """The settings that choose the bundle, and where texts are cut.
@@ -110,7 +113,7 @@ def check_language(lang: str | None, manifest: Manifest) -> None:
 # Settings that travel to other processes, where the bundle is an argument of its own.
 
 
-def checked_settings(settings: Mapping[str, Any], kind: type = ScorerSettings) -> dict[str, Any]:
+def checked_settings(settings: Settings, kind: type = ScorerSettings) -> dict[str, Any]:
     """Return settings in a form that can be pickled.
 
     InputError is raised if the bundle or an unknown name is among them, or idf weights would come
@@ -138,7 +141,7 @@ def checked_settings(settings: Mapping[str, Any], kind: type = ScorerSettings) -
     return checked
 
 
-def counts_first(settings: Mapping[str, Any]) -> bool:
+def counts_first(settings: Settings) -> bool:
     """Return whether idf weights come from all references.
 
     These must be counted before any is scored.
@@ -146,12 +149,12 @@ def counts_first(settings: Mapping[str, Any]) -> bool:
     return settings.get("idf") is True and settings.get("idf_sents") is None
 
 
-def of_tokenizer(settings: Mapping[str, Any]) -> dict[str, Any]:
+def of_tokenizer(settings: Settings) -> dict[str, Any]:
     """Return the settings that decide which tokens texts get."""
     return {name: settings[name] for name in get_type_hints(TokenizerSettings) if name in settings}
 
 
-def key_of(settings: Mapping[str, Any]) -> Hashable:
+def key_of(settings: Settings) -> Hashable:
     """Return a key that is equal for equal settings."""
     return tuple((name, _hashable(value)) for name, value in sorted(settings.items()))
 

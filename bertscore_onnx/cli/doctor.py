@@ -19,6 +19,9 @@ from bertscore_onnx.errors import BertScoreOnnxError, BundleError, one_line
 if TYPE_CHECKING:
     from bertscore_onnx.encoding.providers import Provider
 
+Findings = dict[str, Any]
+"""What was found, by the names that JSON has."""
+
 _CPU_SOURCES: dict[str, str] = {
     "affinity": "all that this process may run on",
     "quota": "the CPU quota of the container or control group",
@@ -66,7 +69,7 @@ def doctor(
         raise typer.Exit(1)
 
 
-def _failing(diagnosis: dict[str, Any]) -> list[str]:
+def _failing(diagnosis: Findings) -> list[str]:
     """Return the names of what does not work."""
     errors = {"ONNX Runtime": diagnosis["onnxruntime_error"], "cuDNN": diagnosis["cudnn_error"]}
     errors |= diagnosis["providers"]
@@ -88,7 +91,7 @@ def _verdict(failing: list[str], *, has_bundles: bool) -> str:
     return "ONNX Runtime works; no bundle is installed"
 
 
-def _examine(bundle: Path | None) -> dict[str, Any]:
+def _examine(bundle: Path | None) -> Findings:
     """Return the state of this machine and its bundles.
 
     The bundles are the given one, or all that are here. Unknown values are None.
@@ -147,7 +150,7 @@ def _examine(bundle: Path | None) -> dict[str, Any]:
         packages.append(OPENVINO.engine)
     for package in packages:
         versions[package] = version(package)
-    diagnosis: dict[str, Any] = {
+    diagnosis: Findings = {
         "versions": versions,
         "onnxruntime_wheels": installed_wheels(),
         "providers": providers,
@@ -221,7 +224,7 @@ def _default_bundle() -> Iterator[dict[str, str | None]]:
         yield {"path": model, "error": one_line(error)}
 
 
-def _try(path: str) -> dict[str, Any]:
+def _try(path: str) -> Findings:
     """Score the golden pairs of a bundle on all devices, and time single pairs."""
     try:
         trial = _score_golden_pairs(path)
@@ -235,7 +238,7 @@ def _try(path: str) -> dict[str, Any]:
     return {"path": path, **trial, "pair_ms": pair_ms, "errors_by_device": errors_by_device}
 
 
-def _score_golden_pairs(path: str, device: str | None = None) -> dict[str, Any]:
+def _score_golden_pairs(path: str, device: str | None = None) -> Findings:
     """Return how the golden pairs of a bundle score on a device."""
     from bertscore_onnx.scoring.golden import golden_difference, golden_pipeline, golden_tolerance
 
@@ -295,7 +298,7 @@ def _time_one_pair(path: str) -> dict[str, float]:
     return medians
 
 
-def _describe(diagnosis: dict[str, Any]) -> list[tuple[str, str]]:
+def _describe(diagnosis: Findings) -> list[tuple[str, str]]:
     """Return the diagnosis as names and values."""
     trial = diagnosis["trial"] or {}
     wheels = [f"{name} {wheel}" for name, wheel in diagnosis["onnxruntime_wheels"].items()]
@@ -331,7 +334,7 @@ def _describe(diagnosis: dict[str, Any]) -> list[tuple[str, str]]:
     return rows
 
 
-def _describe_trial(diagnosis: dict[str, Any]) -> str:
+def _describe_trial(diagnosis: Findings) -> str:
     trial = diagnosis["trial"]
     if trial is None and diagnosis["bundles"]:
         return "not tried"

@@ -48,6 +48,9 @@ _log = logging.getLogger(__name__)
 # makes runs of short and of long texts need the same memory.
 
 
+Advance = Callable[[float], object]
+"""Takes how much work is done."""
+
 Batch = Int64Array
 """The numbers of the items that are processed together, (batch,)."""
 
@@ -506,7 +509,7 @@ class Runs:
         self._texts = encoder.plan(planned, max_items=call.max_items)
         self._vectors: HostVectors | None = None
 
-    def finish(self, advance: Callable[[float], object] = lambda tokens: None) -> TokenEmbeddings:
+    def finish(self, advance: Advance = lambda tokens: None) -> TokenEmbeddings:
         """Run the texts, on the host if the device lacks memory.
 
         `advance` is called with the numbers of tokens.
@@ -530,7 +533,7 @@ class Runs:
             self._sequences, lengths, self._vectors.table, windows.join(self._vectors.table, starts)
         )
 
-    def _finish_on_device(self, advance: Callable[[float], object]) -> TokenEmbeddings:
+    def _finish_on_device(self, advance: Advance) -> TokenEmbeddings:
         vectors = DeviceVectors(
             self._encoder.session.provider, self._texts.spans, *self._encoder.layers
         )

@@ -21,7 +21,7 @@ from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import Manifest
 from bertscore_onnx.concurrency.closeable import Closeable
 from bertscore_onnx.concurrency.threads import Threads
-from bertscore_onnx.encoding.encoder import Call, Encoder, Runs, TokenEmbeddings
+from bertscore_onnx.encoding.encoder import Advance, Call, Encoder, Runs, TokenEmbeddings
 from bertscore_onnx.errors import is_interrupt
 from bertscore_onnx.matching.document_counts import DocumentCounts
 from bertscore_onnx.matching.on_device import MatchingGraph
@@ -243,7 +243,7 @@ class Pipeline(Closeable):
         weights: TokenWeights,
         *,
         max_items: int | None = None,
-        advance: Callable[[float], object] = lambda candidates: None,
+        advance: Advance = lambda candidates: None,
         max_seconds: float | None = None,
         known: TokenisedTexts | None = None,
     ) -> Iterator[ScoredChunk]:
@@ -279,16 +279,14 @@ class Pipeline(Closeable):
     def chunks(
         self,
         slices: Iterable[Pairs],
-        call: Call | None = None,
-        limit: ChunkLimit | None = None,
+        call: Call,
+        limit: ChunkLimit,
         known: TokenisedTexts | None = None,
     ) -> Iterator[Chunk]:
         """Yield the chunks of pairs, tokenised as they are read.
 
         If `slices` raises an error, the pairs before it come first.
         """
-        call = call or Call()
-        limit = limit or ChunkLimit()
         chunk = self._chunk(known)
         try:
             for pairs_read in slices:
@@ -326,7 +324,9 @@ class Pipeline(Closeable):
         self, sides: Sequence[Side], known: TokenisedTexts | None = None
     ) -> tuple[list[EncodedTexts], TextStats]:
         """Encode the sides that are not encoded yet, each of their texts once."""
-        second = sides[1] if len(sides) > 1 else singles(())
+        second = singles(())
+        if len(sides) > 1:
+            second = sides[1]
         chunk = self._chunk(known)
         chunk.add(Pairs(sides[0], second))
         embeddings = self._planned(chunk, Call()).runs.finish()
@@ -388,9 +388,7 @@ class Pipeline(Closeable):
         chunk.runs = Runs(self.encoder, call, sequences, self.tokenizer, on_device=on_device)
         return chunk
 
-    def _encode(
-        self, chunk: Chunk, call: Call, advance: Callable[[float], object]
-    ) -> tuple[Chunk, TokenEmbeddings]:
+    def _encode(self, chunk: Chunk, call: Call, advance: Advance) -> tuple[Chunk, TokenEmbeddings]:
         candidates_per_token = chunk.num_candidates / max(chunk.num_tokens, 1)
         if not chunk.num_tokens:  # both sides were encoded before
             advance(chunk.num_candidates)

@@ -23,6 +23,9 @@ from bertscore_onnx.errors import shortened
 from bertscore_onnx.text.normalizers import SPACE
 from bertscore_onnx.text.patterns import Pattern
 
+Stage = dict[str, Any]
+"""A normalizer, pre-tokenizer, post-processor or decoder, as the file has it."""
+
 MAX_STAGES = 20
 """The most normalizers, pre-tokenizers or post-processors, one after the other."""
 
@@ -205,7 +208,7 @@ def _mean_stretch(source: str, text: str) -> float:
     return 1 + sum(length**2 for length in lengths) / 2 / max(len(text), 1)
 
 
-def stages_of(node: Any, inner: str) -> list[dict[str, Any]]:
+def stages_of(node: Any, inner: str) -> list[Stage]:
     """Return the stages of a part of a `tokenizer.json`.
 
     Raise a ValueError if they are too many or too long.
@@ -227,7 +230,7 @@ def check_number(what: str, number: int, unit: str, most: int) -> None:
         raise ValueError(f"{what} {number:,} {unit}, and at most {most:,} are accepted")
 
 
-def _stages(node: Any, inner: str) -> Iterator[dict[str, Any]]:
+def _stages(node: Any, inner: str) -> Iterator[Stage]:
     if node is None:
         return
     kind = node.get("type") if isinstance(node, dict) else None
@@ -252,7 +255,7 @@ def _strings(value: Any) -> Iterator[str]:
         yield from _strings(list(value.values()))
 
 
-def pattern_of(stage: dict[str, Any]) -> Pattern | None:
+def pattern_of(stage: Stage) -> Pattern | None:
     """Return the regular expression of a stage."""
     pattern = stage.get("pattern")
     if not isinstance(pattern, dict):
@@ -263,7 +266,7 @@ def pattern_of(stage: dict[str, Any]) -> Pattern | None:
     return Pattern(source) if isinstance(source, str) else None
 
 
-def _read_normalizer(stage: dict[str, Any]) -> _Normalizer:
+def _read_normalizer(stage: Stage) -> _Normalizer:
     kind = stage["type"]
     pattern = pattern_of(stage)
     if kind == "Replace":
@@ -283,7 +286,7 @@ def _read_normalizer(stage: dict[str, Any]) -> _Normalizer:
     return _Normalizer(Tokenizer.from_str(json.dumps(file)).normalizer, growth, pattern)
 
 
-def _growth_by_replacement(stage: dict[str, Any], pattern: Pattern | None) -> float:
+def _growth_by_replacement(stage: Stage, pattern: Pattern | None) -> float:
     """Return the most characters that a replacement makes of one."""
     replaced = len(stage["pattern"]["String"]) if pattern is None else pattern.width
     added = len(stage["content"])

@@ -75,6 +75,9 @@ class TokenisedText(NamedTuple):
     """How many of them stand for a word, or a character, that the vocabulary lacks."""
 
 
+TruncatedIds = tuple[list[int], bool]
+"""The ids of a text, and whether it was truncated."""
+
 TokenisedTexts = dict[Text, TokenisedText]
 """Texts with their token ids."""
 
@@ -289,7 +292,7 @@ class FastTokenizer:
         self,
         texts: Sequence[str],
         max_length: int | None,
-    ) -> list[tuple[list[int], bool]]:
+    ) -> list[TruncatedIds]:
         """Return the ids of each text, and whether the text was truncated.
 
         The ids and `max_length` include special tokens; None sets no bound. The package would
@@ -299,7 +302,7 @@ class FastTokenizer:
         encoded = self._file.encode(encodable, in_parallel=self._in_parallel)
         return [self._truncated(ids, max_length) for ids in encoded]
 
-    def _truncated(self, ids: list[int], max_length: int | None) -> tuple[list[int], bool]:
+    def _truncated(self, ids: list[int], max_length: int | None) -> TruncatedIds:
         if max_length is None or len(ids) <= max_length:
             return ids, False
         prefix, suffix = self.num_special_tokens
@@ -328,7 +331,7 @@ class SlowTokenizer:
         self,
         texts: Sequence[str],
         max_length: int | None,
-    ) -> list[tuple[list[int], bool]]:
+    ) -> list[TruncatedIds]:
         """Return the same as `FastTokenizer` does."""
         max_ids = None
         if max_length is not None:
@@ -353,7 +356,7 @@ class SlowTokenizer:
             known.append(token if token < size else unknown_id)
         return known
 
-    def _add_special_tokens(self, ids: list[int], max_ids: int | None) -> tuple[list[int], bool]:
+    def _add_special_tokens(self, ids: list[int], max_ids: int | None) -> TruncatedIds:
         """Truncate ids and put the special tokens around them.
 
         Also return whether they were truncated.
