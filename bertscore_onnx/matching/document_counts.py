@@ -19,7 +19,9 @@ from bertscore_onnx.matching.greedy import document_frequency
 if TYPE_CHECKING:
     import pyarrow
 
-FORMAT: Literal["bertscore-onnx document counts 1"] = "bertscore-onnx document counts 1"
+Format = Literal["bertscore-onnx document counts 1"]
+
+FORMAT: Format = "bertscore-onnx document counts 1"
 """The first field of a file of counts."""
 
 MAX_BYTES = 64_000_000
@@ -270,7 +272,7 @@ Count = Annotated[int, msgspec.Meta(ge=0, lt=2**62)]
 class _File(msgspec.Struct, forbid_unknown_fields=True):
     """A file of counts."""
 
-    format: Literal["bertscore-onnx document counts 1"]
+    format: Format
     tokenization: str
     num_documents: Count
     tokens: list[Count]

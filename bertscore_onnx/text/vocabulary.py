@@ -10,13 +10,13 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from tokenizers import Tokenizer
 from tokenizers.models import WordPiece
 
 from bertscore_onnx.arrays import BoolArray
+from bertscore_onnx.text.budget import stages_of
 from bertscore_onnx.text.normalizers import BYTE_CHARACTERS, SPACE
 from bertscore_onnx.text.spec import TokenizerSpec
 from bertscore_onnx.text.tokenizer import tokenizer_errors
@@ -41,7 +41,9 @@ class Vocabulary:
         with tokenizer_errors(tokenizer_path, "is not a tokenizer"):
             content, _ = check_tokenizer_json(tokenizer_path)
             self._tokenizer = Tokenizer.from_file(str(tokenizer_path))
-        self._has_bytes = _has_byte_level([content.pre_tokenizer, content.decoder])
+        stages = stages_of(content.pre_tokenizer, "pretokenizers")
+        stages += stages_of(content.decoder, "decoders")
+        self._has_bytes = any(stage["type"] == "ByteLevel" for stage in stages)
         self._prefix = ""
         if isinstance(self._tokenizer.model, WordPiece):
             self._prefix = content.model.continuing_subword_prefix or ""
@@ -105,10 +107,3 @@ def _is_of_word(character: str) -> bool:
     """Return whether a character is a letter, a digit, a mark such as a vowel sign, or U+FFFD."""
     # U+FFFD stands for a part of a character
     return unicodedata.category(character)[0] in "LNM" or character == "\ufffd"
-
-
-def _has_byte_level(node: Any) -> bool:
-    """Return whether a part of `tokenizer.json` has byte-level BPE anywhere."""
-    if isinstance(node, dict):
-        return node.get("type") == "ByteLevel" or any(map(_has_byte_level, node.values()))
-    return isinstance(node, list) and any(map(_has_byte_level, node))
