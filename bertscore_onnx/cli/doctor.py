@@ -184,7 +184,8 @@ def _provider_error(provider: "Provider") -> str | None:
     import numpy as np
 
     from bertscore_onnx.encoding.openvino import open_in_openvino
-    from bertscore_onnx.encoding.session import HostPlace, open_in_onnxruntime
+    from bertscore_onnx.encoding.places import HostPlace
+    from bertscore_onnx.encoding.session import open_in_onnxruntime
 
     opener = open_in_openvino if provider.engine == "openvino" else open_in_onnxruntime
     self_test = files("bertscore_onnx.cli").joinpath("self_test.onnx")

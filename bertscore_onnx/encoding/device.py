@@ -10,8 +10,8 @@ import numpy as np
 
 from bertscore_onnx.arrays import Float32Array, Int64Array
 from bertscore_onnx.bundle.manifest import Manifest
+from bertscore_onnx.encoding.places import DevicePlace
 from bertscore_onnx.encoding.providers import Provider, load_onnxruntime, memory_limit
-from bertscore_onnx.encoding.session import DevicePlace
 from bertscore_onnx.errors import OutOfMemoryError, is_interrupt, one_line
 
 FEW_ROWS = (2, 8, 32, 256)

@@ -29,13 +29,8 @@ from bertscore_onnx.bundle.bundle import Bundle
 from bertscore_onnx.bundle.manifest import GRAPH_FILE, Manifest
 from bertscore_onnx.concurrency.threads import Threads
 from bertscore_onnx.encoding.device import Buckets, DeviceVectors
-from bertscore_onnx.encoding.session import (
-    HostPlace,
-    OnnxSession,
-    OptimizeFor,
-    Place,
-    uninitialized,
-)
+from bertscore_onnx.encoding.places import HostPlace, Place, uninitialized
+from bertscore_onnx.encoding.session import OnnxSession, OptimizeFor
 from bertscore_onnx.encoding.windows import Windows
 from bertscore_onnx.errors import ClosedError, GraphError, OutOfMemoryError, TokenizerError
 from bertscore_onnx.text.tokenizer import TextTokenizer

@@ -6,12 +6,13 @@ import os
 import sys
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.arrays import Float32Array, Shape
+from bertscore_onnx.arrays import Shape
+from bertscore_onnx.encoding.places import HostPlace
 from bertscore_onnx.encoding.providers import Provider, lost_by_fork
 from bertscore_onnx.errors import is_interrupt, needs_extra
 
@@ -96,13 +97,6 @@ def open_in_openvino(
         return None, f"{reason} Bundles by older versions have to be exported again"
 
 
-class Place(Protocol):
-    """Where an output is copied to."""
-
-    def fill(self, output: Float32Array) -> None:
-        """Copy an output."""
-
-
 class OpenVinoGraph:
     """A graph that OpenVINO has compiled for the CPU; threads may share it."""
 
@@ -127,7 +121,7 @@ class OpenVinoGraph:
             shape = [size.get_length() if size.is_static else str(size) for size in sizes]
             self.outputs[node.any_name] = shape
 
-    def run(self, feed: Mapping[str, NDArray[Any]], places: Mapping[str, Place]) -> None:
+    def run(self, feed: Mapping[str, NDArray[Any]], places: Mapping[str, HostPlace]) -> None:
         """Run the graph, and copy the outputs of these names to their places."""
         arrays = {name: np.ascontiguousarray(value) for name, value in feed.items()}
         # A new request takes 7 µs, and after an error nothing of it is left. OpenVINO could write

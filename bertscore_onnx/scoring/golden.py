@@ -19,8 +19,9 @@ from bertscore_onnx.bundle.manifest import (
 )
 from bertscore_onnx.bundle.store import Precision
 from bertscore_onnx.encoding.encoder import Encoder, PaddedTexts, plan_batches
+from bertscore_onnx.encoding.places import HostPlace
 from bertscore_onnx.encoding.providers import CPU
-from bertscore_onnx.encoding.session import HostPlace, OnnxSession
+from bertscore_onnx.encoding.session import OnnxSession
 from bertscore_onnx.errors import EncodingError, GoldenScoreError, GraphError
 from bertscore_onnx.files import StrPath
 from bertscore_onnx.matching.weights import TokenWeights, idf_of_counts, uniform

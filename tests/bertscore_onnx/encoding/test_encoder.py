@@ -22,8 +22,8 @@ from bertscore_onnx.encoding.encoder import (
     plan_batches,
     plan_runs,
 )
+from bertscore_onnx.encoding.places import uninitialized
 from bertscore_onnx.encoding.providers import CUDA, OPENVINO
-from bertscore_onnx.encoding.session import uninitialized
 from bertscore_onnx.errors import ClosedError, GraphError, TokenizerError
 from bertscore_onnx.scoring.pipeline import CHUNK_BYTES
 from harness.gpu import CHOICE, like_cuda

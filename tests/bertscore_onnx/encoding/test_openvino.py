@@ -16,8 +16,8 @@ from bertscore_onnx.encoding.openvino import (
     load_openvino,
     log_missing_bfloat16,
 )
+from bertscore_onnx.encoding.places import HostPlace
 from bertscore_onnx.encoding.providers import OPENVINO, is_installed
-from bertscore_onnx.encoding.session import HostPlace
 from bertscore_onnx.errors import DeviceError, EncodingError
 from bertscore_onnx.scoring.golden import difference_by_pairs
 from tests.support.processes import forks, in_forked_child, run_python

@@ -12,6 +12,7 @@ import pytest
 
 from bertscore_onnx.bundle.bundle import Bundle, open_bundle
 from bertscore_onnx.encoding.encoder import Encoder
+from bertscore_onnx.encoding.places import HostPlace
 from bertscore_onnx.encoding.providers import (
     CPU,
     CUDA,
@@ -19,7 +20,7 @@ from bertscore_onnx.encoding.providers import (
     cudnn_error,
     open_session,
 )
-from bertscore_onnx.encoding.session import HostPlace, OnnxSession, OrtGraph
+from bertscore_onnx.encoding.session import OnnxSession, OrtGraph
 from bertscore_onnx.errors import (
     DeviceError,
     DigestError,

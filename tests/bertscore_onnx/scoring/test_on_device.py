@@ -14,7 +14,8 @@ import pytest
 from bertscore_onnx import BERTScorer
 from bertscore_onnx.encoding.device import DeviceVectors
 from bertscore_onnx.encoding.encoder import Encoder
-from bertscore_onnx.encoding.session import DevicePlace, OnnxSession
+from bertscore_onnx.encoding.places import DevicePlace
+from bertscore_onnx.encoding.session import OnnxSession
 from bertscore_onnx.errors import OutOfMemoryError
 from harness.gpu import CHOICE, like_cuda
 from tests.support.scores import SEVERAL, largest_difference
