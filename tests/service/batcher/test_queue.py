@@ -1,54 +1,18 @@
-"""How a request comes apart into pieces, and its scores together again."""
+"""How much of a request batches have taken, and how large they are."""
 
-import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
-
-from bertscore_onnx.scores import Scores, best_of_references
 from bertscore_onnx.scoring.inputs import collect_pairs
-from bertscore_onnx_service.batcher.queue import BatchSize, Request, join_batch, split_scores
+from bertscore_onnx_service.batcher.queue import BatchSize, Request
 from tests.support.fake_scorer import FakeScorer
 
 
-@given(
-    st.lists(st.lists(st.integers(0, 30), min_size=1, max_size=4), max_size=6),
-    st.lists(st.integers(-5, 80), min_size=1),
-    st.randoms(use_true_random=False),
-)
-def test_pieces_cover_a_request_once_and_keep_to_their_tokens(references, rooms, random):
-    scorer = FakeScorer()
-    candidates = ["c" * number for number in range(len(references))]
-    pairs, _ = scorer.tokenise(
-        collect_pairs(candidates, [["r" * length for length in some] for some in references])
-    )
+def test_the_tokens_of_a_request_are_left_until_a_batch_takes_them():
+    pairs, _ = FakeScorer().tokenise(collect_pairs(["a", "bb", "ccc"], ["x"] * 3))
     request = Request(pairs, 1.0)
-    pieces, total, texts = [], request.tokens_left, set()
-    for room in [*rooms, *[0] * 30]:
-        at_least_one = room == 0
-        if (
-            not request.has_more
-            or (piece := request.next_sub_batch(room, texts, at_least_one=at_least_one)) is None
-        ):
-            continue
-        assert piece.cost <= max(room, 0) or (at_least_one and piece.stop == piece.start + 1)
-        total -= piece.tokens
-        pieces.append(piece)
-    answer = None
-    for piece in random.sample(pieces, len(pieces)):
-        scores, _ = scorer.score_pairs(join_batch([piece]))
-        [part] = split_scores(scores, [piece])
-        assert answer is None
-        answer = request.add_scores(piece, part)
-    assert (total, request.tokens_left) == (0, 0)
-    counts = np.array([*map(len, references)], dtype=np.int64)
-    single = collect_pairs(
-        np.repeat(candidates, counts).tolist(), ["r" * one for some in references for one in some]
-    )
-    whole, _ = scorer.score_pairs(scorer.tokenise(single)[0])
-    expected = best_of_references(whole, counts) if references else whole
-    assert isinstance(answer, Scores)
-    np.testing.assert_array_equal(answer, expected)
-    np.testing.assert_array_equal(answer.best_reference, expected.best_reference)
+    left = [request.tokens_left]
+    for max_cost in (8, 0, 100):
+        request.next_sub_batch(max_cost, set(), at_least_one=False)
+        left.append(request.tokens_left)
+    assert left == [3 + 4 + 5 + 3 * 3, 4 + 5 + 2 * 3, 4 + 5 + 2 * 3, 0]
 
 
 def test_the_size_of_batches_follows_the_pace_of_the_last_one_that_was_not_small():
