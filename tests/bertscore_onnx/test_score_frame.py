@@ -146,15 +146,16 @@ def test_a_fourth_name_adds_a_column_of_truncated_texts(scorer, make, errors):
     assert cut == [False, None if errors == "null" else False, True]
 
 
-def test_every_layer_has_one_column_of_truncated_texts(all_layers_bundle):
-    with BERTScorer(all_layers_bundle, all_layers=True, device="cpu") as scorer:
-        names = ("p", "r", "f", "cut")
-        for make in (pd.DataFrame, as_arrow, as_polars):
-            scored = columns_of(scorer.score_frame(make(COLUMNS), "mt", "gold", names=names))
-            assert scored["cut"] == [False] * 3
-            assert len(scored["f"][0]) == len(scorer.manifest.layers)
-        nothing = scorer.score_frame({name: [] for name in COLUMNS}, "mt", "gold", names=names)
-        assert (nothing["cut"].shape, nothing["f"].shape) == ((0,), (0, 0))
+def test_every_layer_has_one_column_of_truncated_texts(all_layers_scorer):
+    names = ("p", "r", "f", "cut")
+    for make in (pd.DataFrame, as_arrow, as_polars):
+        scored = columns_of(all_layers_scorer.score_frame(make(COLUMNS), "mt", "gold", names=names))
+        assert scored["cut"] == [False] * 3
+        assert len(scored["f"][0]) == len(all_layers_scorer.manifest.layers)
+    nothing = all_layers_scorer.score_frame(
+        {name: [] for name in COLUMNS}, "mt", "gold", names=names
+    )
+    assert (nothing["cut"].shape, nothing["f"].shape) == ((0,), (0, 0))
 
 
 def test_the_index_types_and_order_of_pandas_stay(scorer, scores):
@@ -168,7 +169,8 @@ def test_the_index_types_and_order_of_pandas_stay(scorer, scores):
     assert scored.dtypes["f1"] == np.float32
 
 
-def test_all_layers_are_lists(all_layers_bundle):
-    with BERTScorer(all_layers_bundle, all_layers=True, device="cpu") as scorer:
-        scored = scorer.score_frame(pd.DataFrame(COLUMNS), "mt", "gold")
-        assert np.allclose(np.stack(scored["f1"]).T, scorer.score(COLUMNS["mt"], COLUMNS["gold"]).F)
+def test_all_layers_are_lists(all_layers_scorer):
+    scored = all_layers_scorer.score_frame(pd.DataFrame(COLUMNS), "mt", "gold")
+    assert np.allclose(
+        np.stack(scored["f1"]).T, all_layers_scorer.score(COLUMNS["mt"], COLUMNS["gold"]).F
+    )

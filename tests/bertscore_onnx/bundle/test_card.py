@@ -4,7 +4,6 @@ import msgspec
 import pytest
 import yaml
 
-from bertscore_onnx import BERTScorer
 from bertscore_onnx.bundle.bundle import open_bundle, read_manifest
 from bertscore_onnx.bundle.card import CARD_MARK, model_card, read_license
 
@@ -37,9 +36,8 @@ def test_a_card_has_the_facts_of_the_manifest(manifest):
     assert [line for line in facts if line not in card] == []
 
 
-def test_a_card_has_the_signature_of_its_scores(manifest, tiny_bundle):
-    with BERTScorer(tiny_bundle, device="cpu") as scorer:
-        signature = str(replace(scorer.signature, libraries=None))
+def test_a_card_has_the_signature_of_its_scores(manifest, scorer):
+    signature = str(replace(scorer.signature, libraries=None))
     assert signature.replace("|", "\\|") in model_card({"x": manifest})
 
 

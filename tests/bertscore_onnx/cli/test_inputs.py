@@ -38,19 +38,6 @@ def test_lines_that_are_held_whole_have_to_fit_into_memory(write, monkeypatch):
         lines_of(file, "texts")
 
 
-def test_references_of_several_files_stand_together_and_can_be_read_again(write):
-    candidates, first, second = write("c", "a\nb\n"), write("r1", "c\nd\n"), write("r2", "e\nf\n")
-    with open_pairs(texts(candidates, first, second)) as pairs:
-        assert len(pairs) == 2
-        assert list(pairs) == list(pairs) == [("a", ["c", "e"]), ("b", ["d", "f"])]
-
-
-def test_a_file_may_be_candidates_and_references(write):
-    path = write("texts", "a\nb\n")
-    with open_pairs(texts(path, path, path)) as pairs:
-        assert list(pairs) == [("a", ["a", "a"]), ("b", ["b", "b"])]
-
-
 @contextmanager
 def refused_with(message):
     """Expect an InputError whose message, as the shell prints it, matches."""

@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bertscore_onnx import BERTScorer
-
 CANDIDATES = "the cat sat on the mat\na red house\n"
 REFERENCES = "a dog sits on the mat\nthe blue house is red\n"
 
@@ -25,9 +23,8 @@ def arguments(files, tiny_bundle):
 
 
 @pytest.fixture
-def scored(tiny_bundle):
-    with BERTScorer(tiny_bundle, device="cpu") as scorer:
-        return scorer.score(CANDIDATES.splitlines(), REFERENCES.splitlines(), return_hash=True)
+def scored(scorer):
+    return scorer.score(CANDIDATES.splitlines(), REFERENCES.splitlines(), return_hash=True)
 
 
 def test_prints_the_signature_and_the_means(run, arguments, scored):
@@ -58,7 +55,7 @@ def test_a_mean_below_the_bound_fails_after_it_is_printed(
 
 
 @pytest.mark.parametrize("number", [2, 4, 9, 10, 30])
-def test_the_gate_says_what_it_rests_on(run_score, write, tiny_bundle, number):
+def test_the_gate_says_what_it_rests_on(run_score, write, scorer, number):
     words = ["the", "cat", "sat", "on", "a", "mat", "and", "saw", "red", "dogs"]
     candidates = [" ".join(words[row % 7 : row % 7 + 1 + row % 3]) for row in range(number)]
     references = [" ".join(words[row % 5 :]) for row in range(number)]
@@ -68,8 +65,7 @@ def test_the_gate_says_what_it_rests_on(run_score, write, tiny_bundle, number):
         "-r",
         write("r.txt", "\n".join(references)),
     )
-    with BERTScorer(tiny_bundle, device="cpu") as scorer:
-        f1 = scorer.score(candidates, references).F.astype(np.float64)
+    f1 = scorer.score(candidates, references).F.astype(np.float64)
     mean = f1.mean()
     low, high = np.minimum(stats.t.interval(0.95, number - 1, mean, stats.sem(f1)), 1)
     for bound in (low + 0.01, high + 0.01):

@@ -11,7 +11,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from bertscore_onnx import BERTScorer
 from tests.support.command_line import Pipe
 
 PAIRS = [
@@ -43,11 +42,10 @@ def table(tmp_path):
 
 
 @pytest.fixture
-def scores(tiny_bundle):
-    with BERTScorer(tiny_bundle, device="cpu") as scorer:
-        return scorer.score(
-            [candidate for candidate, *_ in PAIRS], [references for _, *references in PAIRS]
-        )
+def scores(scorer):
+    return scorer.score(
+        [candidate for candidate, *_ in PAIRS], [references for _, *references in PAIRS]
+    )
 
 
 @pytest.fixture

@@ -23,10 +23,9 @@ def references(write):
 
 
 @pytest.fixture
-def printed(tiny_bundle):
+def printed(scorer):
     """The library's scores of the same pairs, as lines under a header."""
-    with BERTScorer(tiny_bundle, device="cpu") as scorer:
-        scores = scorer.score(TEXTS, OTHERS)
+    scores = scorer.score(TEXTS, OTHERS)
     rows = [
         "{:.6f}\t{:.6f}\t{:.6f}\n".format(*values).encode() for values in zip(*scores, strict=True)
     ]
@@ -102,11 +101,10 @@ def test_idf_weights_and_signature_are_those_of_all_references(
 
 
 def test_all_layers_are_a_table_of_means_and_an_array_in_json(
-    run, run_json, files, all_layers_bundle
+    run, run_json, files, all_layers_bundle, all_layers_scorer
 ):
-    with BERTScorer(all_layers_bundle, all_layers=True, device="cpu") as scorer:
-        # (layers, 3)
-        expected = np.stack(scorer.score(TEXTS, OTHERS)).mean(axis=2, dtype=np.float64).T
+    # (layers, 3)
+    expected = np.stack(all_layers_scorer.score(TEXTS, OTHERS)).mean(axis=2, dtype=np.float64).T
     arguments = ["score", "-m", all_layers_bundle, *files, "--all-layers"]
     first, head, *rows = run(*arguments).stdout.splitlines()
     assert first.startswith("bertscore-onnx|model:tiny-bert|layer:all|")

@@ -7,8 +7,6 @@ from datetime import date
 import pandas as pd
 import pytest
 
-from bertscore_onnx import BERTScorer
-
 pa = pytest.importorskip("pyarrow", reason="needs the extra parquet")
 pq = pytest.importorskip("pyarrow.parquet")
 
@@ -107,9 +105,8 @@ def scored(run_score, tmp_path):
 
 
 @pytest.fixture
-def f1(tiny_bundle):
-    with BERTScorer(tiny_bundle, device="cpu") as scorer:
-        return scorer.score(CELLS["prediction"], CELLS["gold"]).F.tolist()
+def f1(scorer):
+    return scorer.score(CELLS["prediction"], CELLS["gold"]).F.tolist()
 
 
 @pytest.mark.parametrize(

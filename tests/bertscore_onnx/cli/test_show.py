@@ -10,8 +10,14 @@ def usual_terminal(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
 
 
-def test_a_pair_is_shown_with_the_score_of_score(run, tiny_bundle, scorer):
-    result = run("show", "-m", tiny_bundle, *PAIR)
+@pytest.fixture
+def show(run, tiny_bundle):
+    """Show matches by the tiny bundle."""
+    return lambda *arguments: run("show", "-m", tiny_bundle, *arguments)
+
+
+def test_a_pair_is_shown_with_the_score_of_score(show, scorer):
+    result = show(*PAIR)
     [score] = scorer.score(["the cat sat"], ["a dog sat on it"]).each()
     assert (result.exit_code, result.stderr) == (0, "")
     lines = result.stdout.splitlines()
@@ -21,9 +27,9 @@ def test_a_pair_is_shown_with_the_score_of_score(run, tiny_bundle, scorer):
     assert "\x1b" not in result.stdout
 
 
-def test_of_several_references_the_best_is_named(run, tiny_bundle, scorer):
+def test_of_several_references_the_best_is_named(show, scorer):
     references = ["it", "a dog"]  # the first has the best R, the second the best P and F
-    result = run("show", "-m", tiny_bundle, "-c", "the cat sat", "-r", *references)
+    result = show("-c", "the cat sat", "-r", *references)
     [score] = scorer.score(["the cat sat"], [references]).each()
     single = [*scorer.score(["the cat sat"] * 2, references).each()]
     assert score.R > single[1].R
@@ -41,9 +47,9 @@ def test_of_several_references_the_best_is_named(run, tiny_bundle, scorer):
     assert sum(line.startswith("P ") for line in lines) == 1
 
 
-def test_idf_weights_come_from_a_file_and_are_shown_even_if_equal(run, tiny_bundle, write):
+def test_idf_weights_come_from_a_file_and_are_shown_even_if_equal(show, tiny_bundle, write):
     sentences = write("references.txt", "the cat sat\nthe dog\n")
-    lines = run("show", "-m", tiny_bundle, *PAIR, "--idf-sents", sentences).stdout.splitlines()
+    lines = show(*PAIR, "--idf-sents", sentences).stdout.splitlines()
     with BERTScorer(
         tiny_bundle, device="cpu", idf=True, idf_sents=["the cat sat", "the dog"]
     ) as scorer:
@@ -53,16 +59,13 @@ def test_idf_weights_come_from_a_file_and_are_shown_even_if_equal(run, tiny_bund
     weights = {line.split()[0]: line.split()[-1] for line in lines[3:6]}
     assert weights == {"the": "0.00", "cat": "0.41", "sat": "0.41"}
     assert f"; idf: {name}; rescale: no" in lines[-1]
-    equal = run(
-        "show", "-m", tiny_bundle, "-c", "cat", "-r", "sat", "--idf-sents", sentences
-    ).stdout.splitlines()
+    equal = show("-c", "cat", "-r", "sat", "--idf-sents", sentences).stdout.splitlines()
     assert equal[2].endswith("weight")
     assert equal[3].split()[-1] == "0.41"
 
 
-def test_a_layer_of_all_layers_is_shown(run, refused, all_layers_bundle):
-    with BERTScorer(all_layers_bundle, all_layers=True) as scorer:
-        scores = scorer.score(["the cat sat"], ["a dog sat on it"])
+def test_a_layer_of_all_layers_is_shown(run, refused, all_layers_bundle, all_layers_scorer):
+    scores = all_layers_scorer.score(["the cat sat"], ["a dog sat on it"])
     result = run("show", "-m", all_layers_bundle, *PAIR, "-l", "1")
     assert result.stdout.splitlines()[0].endswith(f"F {scores.F[1, 0]:.3f}")
     assert ", layer 1; " in result.stdout
@@ -80,59 +83,52 @@ class TestAPairOfFiles:
             *("-r", write("r.txt", "".join(line + "\n" for line in self.REFERENCES))),
         )
 
-    def test_it_is_found_by_its_line(self, run, refused, tiny_bundle, files):
-        title, *lines = run("show", "-m", tiny_bundle, *files, "--line", 4).stdout.splitlines()
+    def test_it_is_found_by_its_line(self, show, refused, tiny_bundle, files):
+        title, *lines = show(*files, "--line", 4).stdout.splitlines()
         assert title == f"Line 4 of {files[1]}"
-        assert (
-            lines
-            == run(
-                "show", "-m", tiny_bundle, "-c", "the dog", "-r", "a dog sat"
-            ).stdout.splitlines()
-        )
+        assert lines == show("-c", "the dog", "-r", "a dog sat").stdout.splitlines()
         assert "has 5 lines, and line 88 was asked for" in refused(
             "show", "-m", tiny_bundle, *files, "--line", 88
         )
 
     @pytest.mark.filterwarnings("ignore:1 pair scores 0")
-    def test_the_worst_are_shown_with_the_lowest_first(self, run, tiny_bundle, scorer, files):
+    def test_the_worst_are_shown_with_the_lowest_first(self, show, scorer, files):
         order = scorer.score(self.CANDIDATES, self.REFERENCES).F.argsort(kind="stable")
-        lines = run("show", "-m", tiny_bundle, *files, "--worst", 3).stdout.splitlines()
+        lines = show(*files, "--worst", 3).stdout.splitlines()
         titles = [line for line in lines if line.startswith("Line ")]
         assert titles == [f"Line {number + 1} of {files[1]}" for number in order[:3]]
         assert "The candidate has no token, so the pair scores 0." in lines
 
-    def test_it_is_found_in_a_table(self, run, tiny_bundle, write):
+    def test_it_is_found_in_a_table(self, show, write):
         table = write("pairs.csv", "mt,gold\nthe dog,a dog sat\nit,cold\n")
         columns = ("--columns", "candidate=mt", "reference=gold")
-        assert run("show", "-m", tiny_bundle, "-c", table, *columns, "--line", 2).stdout.startswith(
-            "Row 2 of "
-        )
+        assert show("-c", table, *columns, "--line", 2).stdout.startswith("Row 2 of ")
 
 
 @pytest.mark.parametrize(
     ("name", "start"), [("a.html", b"<!doctype"), ("a.SVG", b"<?xml"), ("a.png", b"\x89PNG")]
 )
-def test_a_file_is_written_whole(run, tiny_bundle, tmp_path, name, start):
+def test_a_file_is_written_whole(show, tmp_path, name, start):
     if not name.endswith("html"):
         pytest.importorskip("matplotlib")
-    result = run("show", "-m", tiny_bundle, *PAIR, "-o", tmp_path / name)
+    result = show(*PAIR, "-o", tmp_path / name)
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
     assert (tmp_path / name).read_bytes().startswith(start)
     assert [file.name for file in tmp_path.iterdir()] == [name]
 
 
 @pytest.mark.filterwarnings("default::UserWarning")
-def test_a_truncated_text_is_named(run, tiny_bundle):
-    result = run("show", "-m", tiny_bundle, "-c", "the cat sat on the mat " * 20, "-r", "the cat")
+def test_a_truncated_text_is_named(show):
+    result = show("-c", "the cat sat on the mat " * 20, "-r", "the cat")
     assert "The candidate is longer than the model's maximum" in result.stdout
     assert result.stderr.startswith("Warning: 1 text is longer than 32 tokens and truncated")
     assert 'with long_text="window" it does' in result.stderr
 
 
 @pytest.mark.filterwarnings("default::UserWarning")
-def test_the_name_of_a_file_is_a_text_with_a_note(run, tiny_bundle, write):
+def test_the_name_of_a_file_is_a_text_with_a_note(show, write):
     file = write("a.txt", "the cat\n")
-    result = run("show", "-m", tiny_bundle, "-c", file, "-r", "the cat")
+    result = show("-c", file, "-r", "the cat")
     assert result.exit_code == 0
     assert (
         f"Note: {file} is shown as a text. To show the pairs of files, add --line N"

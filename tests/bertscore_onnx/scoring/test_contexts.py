@@ -111,12 +111,11 @@ def test_a_context_is_encoded_and_not_scored(tiny_bundle, role):
             assert (scores.P[place], scores.R[place]) == pytest.approx(equations(*sides), abs=1e-6)
 
 
-def test_sentences_are_joined_by_the_separator(tiny_bundle):
-    with BERTScorer(tiny_bundle) as scorer:
-        of_lists = scorer.score(["a cat"], ["the cat"], contexts=[["red house.", " it sat "]])
-        np.testing.assert_array_equal(
-            of_lists.F, scorer.score(["a cat"], ["the cat"], contexts=["red house. it sat"]).F
-        )
+def test_sentences_are_joined_by_the_separator(tiny_bundle, scorer):
+    of_lists = scorer.score(["a cat"], ["the cat"], contexts=[["red house.", " it sat "]])
+    np.testing.assert_array_equal(
+        of_lists.F, scorer.score(["a cat"], ["the cat"], contexts=["red house. it sat"]).F
+    )
     with BERTScorer(tiny_bundle, matching=Matching(separator=" {sep} ")) as scorer:
         of_separator = scorer.score(["a cat"], ["the cat"], contexts=[["red house.", "it sat"]])
         np.testing.assert_array_equal(
@@ -154,12 +153,11 @@ def test_long_contexts_and_long_texts(tiny_bundle, long_text, small_chunks):
             assert far_end.F[0] == together.F[0]
 
 
-def test_the_signature_records_contexts(tiny_bundle):
-    with BERTScorer(tiny_bundle) as scorer:
-        assert str(scorer.score(CANDIDATES, REFERENCES).signature) == str(scorer.signature)
-        assert "matching:bertscore+context" in str(
-            scorer.score(CANDIDATES, REFERENCES, contexts=CONTEXTS).signature
-        )
+def test_the_signature_records_contexts(scorer):
+    assert str(scorer.score(CANDIDATES, REFERENCES).signature) == str(scorer.signature)
+    assert "matching:bertscore+context" in str(
+        scorer.score(CANDIDATES, REFERENCES, contexts=CONTEXTS).signature
+    )
 
 
 @pytest.mark.parametrize("role", ["excluded", "weightless"])
@@ -200,8 +198,8 @@ def test_contexts_need_no_second_tokenizer(pipeline, tmp_path):
         lambda scorer, text: scorer.pairwise([text], ["a"]),
     ],
 )
-def test_only_scoring_takes_contexts(tiny_bundle, method):
-    with BERTScorer(tiny_bundle) as scorer, pytest.raises(InputError, match="context"):
+def test_only_scoring_takes_contexts(scorer, method):
+    with pytest.raises(InputError, match="context"):
         method(scorer, TextInContext("a cat", "it was red"))
 
 

@@ -3,7 +3,6 @@ import re
 
 import pytest
 
-from bertscore_onnx import BERTScorer
 from bertscore_onnx.errors import InputError
 from tests.support.token_similarity import stated_similarity
 
@@ -107,9 +106,9 @@ def test_a_screen_shows_the_drawing(monkeypatch):
     assert plt.get_fignums() == []
 
 
-def test_a_scorer_draws_an_example(tiny_bundle, tmp_path):
+def test_a_scorer_draws_an_example(scorer, tmp_path):
     pair = ("the cat sat", "a dog sat on it")
-    with BERTScorer(tiny_bundle) as scorer, scorer.with_idf(True) as weighted:
+    with scorer.with_idf(True) as weighted:
         for one in (scorer, weighted):  # neither has weights yet
             one.plot_example(*pair, fname=os.fspath(tmp_path / "a.svg"))
             assert ">sat</text>" in _joined(tmp_path / "a.svg")
@@ -119,8 +118,8 @@ def test_a_scorer_draws_an_example(tiny_bundle, tmp_path):
     assert ">sat · 0.29</text>" in _joined(tmp_path / "b.svg")
 
 
-def test_a_drawing_of_nothing_is_refused(tiny_bundle):
-    with BERTScorer(tiny_bundle) as scorer, pytest.raises(InputError, match="token"):
+def test_a_drawing_of_nothing_is_refused(scorer):
+    with pytest.raises(InputError, match="token"):
         scorer.plot_example("", "a cat")
 
 

@@ -36,9 +36,8 @@ TEXTS = {"candidates": CANDS, "references": REFS}
 
 
 @pytest.fixture(scope="module")
-def expected(tiny_bundle):
-    with BERTScorer(tiny_bundle) as scorer:
-        return scorer.score(CANDS, REFS).F.tolist()
+def expected(scorer):
+    return scorer.score(CANDS, REFS).F.tolist()
 
 
 def test_every_example_of_the_document_is_tested():

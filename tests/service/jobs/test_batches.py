@@ -28,9 +28,8 @@ def table():
 
 
 @pytest.fixture(scope="module")
-def expected(tiny_bundle):
-    with BERTScorer(tiny_bundle) as scorer:
-        scores = scorer.score(CANDIDATES, SEVERAL)
+def expected(scorer):
+    scores = scorer.score(CANDIDATES, SEVERAL)
     return [values.tolist() for values in (*scores, scores.best_reference)]
 
 
@@ -79,24 +78,22 @@ def test_texts_may_be_of_any_arrow_type(tiny_bundle, expected, of_candidates, of
     )
 
 
-def test_a_reference_may_be_one_text(tiny_bundle):
-    with BERTScorer(tiny_bundle) as scorer:
-        expected = scorer.score(CANDIDATES, REFERENCES)
+def test_a_reference_may_be_one_text(tiny_bundle, scorer):
+    expected = scorer.score(CANDIDATES, REFERENCES)
     scored = ScoreBatch(tiny_bundle, "mt", "ref")(
         {"mt": np.array(CANDIDATES), "ref": np.array(REFERENCES)}
     )
     assert scored["f1"].tobytes() == expected.F.tobytes()
 
 
-def test_arrow_metadata_gains_the_signature(tiny_bundle, table):
+def test_arrow_metadata_gains_the_signature(tiny_bundle, scorer, table):
     scored = ScoreBatch(tiny_bundle, rescale_with_baseline=False)(
         table.replace_schema_metadata({"made": "by hand"})
     )
-    with BERTScorer(tiny_bundle) as scorer:
-        assert scored.schema.metadata == {
-            b"made": b"by hand",
-            b"bertscore_onnx.signature": scorer.hash.encode(),
-        }
+    assert scored.schema.metadata == {
+        b"made": b"by hand",
+        b"bertscore_onnx.signature": scorer.hash.encode(),
+    }
     assert [scored.schema.field(name).type for name in NEW] == [
         *[pyarrow.float32()] * 3,
         pyarrow.int64(),
