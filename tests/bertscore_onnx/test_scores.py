@@ -158,23 +158,6 @@ def test_tensors_share_the_memory_of_the_arrays(scores):
     assert means.tolist() == pytest.approx([0.7, 0.65, 0.45])
 
 
-def test_the_score_of_each_candidate_has_plain_numbers(scores):
-    first, second = scores.of_layer(0).each()
-    assert (type(first), type(first.F), type(first.best_reference)) == (Score, float, int)
-    assert tuple(first) == pytest.approx((0.9, 0.8, 0.4))
-    assert (first.best_reference, second.best_reference) == (1, 0)
-
-
-def test_the_score_of_each_candidate_has_every_layer():
-    raw = np.float32([[0.1, 0.2, 0.3], [0.6, 0.5, 0.4]])
-    found = list(best_of_references(Scores(raw, raw, raw), np.array([2, 1])).each())
-    assert [score.F.tolist() for score in found] == [
-        pytest.approx([0.2, 0.6]),
-        pytest.approx([0.3, 0.4]),
-    ]
-    assert [score.best_reference.tolist() for score in found] == [[1, 0], [0, 0]]
-
-
 def test_no_candidates_and_no_windows_give_no_scores():
     nothing = np.zeros((1, 0), dtype=np.float32)
     of_none = best_of_references(Scores(nothing, nothing, nothing), np.zeros(0, dtype=np.int64))

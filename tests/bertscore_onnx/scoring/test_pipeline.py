@@ -18,29 +18,11 @@ from bertscore_onnx.text.tokenizer import tokenise
 from harness.gpu import CHOICE, like_cuda
 from tests.support.manifests import with_fields
 from tests.support.processes import run_python
-from tests.support.scores import CANDIDATES, REFERENCES, SEVERAL, largest_difference
+from tests.support.scores import CANDIDATES, REFERENCES, largest_difference
 
 PAIRS = list(itertools.product(CANDIDATES, REFERENCES))
 
 MANY_CANDIDATES, MANY_REFERENCES = map(list, zip(*PAIRS, strict=True))
-
-
-@pytest.mark.parametrize(
-    ("bundle", "options"),
-    [
-        ("tiny_bundle", {}),
-        ("tiny_bundle", {"idf": True}),
-        ("all_layers_bundle", {"all_layers": True}),
-    ],
-)
-def test_several_chunks_score_like_one(request, bundle, options):
-    candidates, references = MANY_CANDIDATES + CANDIDATES * 4, MANY_REFERENCES + SEVERAL * 4
-    with BERTScorer(request.getfixturevalue(bundle), **options) as scorer:
-        expected = scorer.score(candidates, references)
-        request.getfixturevalue("small_chunks")
-        found = scorer.score(candidates, references)
-    assert largest_difference(found, expected) <= 1e-6
-    assert found.best_reference.tolist() == expected.best_reference.tolist()
 
 
 @pytest.mark.parametrize(("nthreads", "most"), [(1, 1), (2, 2)])

@@ -35,48 +35,9 @@ def test_the_score_is_the_scorers(scorer, pair):
         assert_makes_its_score(found)
 
 
-def test_matches_name_both_tokens(scorer):
-    found = scorer.match(CANDIDATE, REFERENCE).best
-    assert found.candidate == ["[CLS]", *CANDIDATE.split(), "[SEP]"]
-    for position, match in enumerate(found.candidate_matches):
-        assert match.text == found.candidate[position]
-        assert match.other == found.reference[match.position]
-        assert (
-            match.similarity
-            == found.similarity[position].max()
-            == found.similarity[position, match.position]
-        )
-    for position, match in enumerate(found.reference_matches):
-        assert match.other == found.candidate[match.position]
-        assert match.similarity == found.similarity[:, position].max()
-    assert [match.is_special for match in found.candidate_matches] == [True, *[False] * 5, True]
-
-
-def test_without_special_tokens_the_texts_are_left(scorer):
-    found = scorer.match(CANDIDATE, REFERENCE).best.without_special_tokens()
-    assert (found.candidate, found.reference) == (CANDIDATE.split(), REFERENCE.split())
-    assert found.similarity.shape == (5, 6)
-    assert found.candidate_weights.tolist() == [1] * 5
-    assert not found.has_weights
-
-
 @pytest.mark.parametrize("weights", [([0.5], [1]), ([1], [0.5])])
 def test_weights_of_one_side_are_weights(weights):
     assert stated_similarity(["a"], ["b"], [[1]], weights).has_weights
-
-
-def test_weights_are_those_of_the_scorer(scorer):
-    sentences = [REFERENCE, "the cat", "the dog is here"]
-    with scorer.with_idf(True, sentences) as weighed:
-        found = weighed.match(CANDIDATE, REFERENCE).best
-        [score] = weighed.score([CANDIDATE], [REFERENCE]).each()
-    assert found.has_weights
-    by_name = dict(zip(found.reference, found.reference_weights.tolist(), strict=True))
-    assert by_name["the"] == by_name["[CLS]"] == 0  # in every sentence
-    assert by_name["dog"] == pytest.approx(np.log(4 / 3))
-    assert by_name["mat"] == pytest.approx(np.log(4 / 2))
-    assert found.score == pytest.approx(score, abs=1e-6)
-    assert_makes_its_score(found)
 
 
 def test_idf_of_the_references_is_that_of_the_pairs_list(scorer):
@@ -95,18 +56,6 @@ def test_idf_of_the_references_is_that_of_the_pairs_list(scorer):
     )
 
 
-def test_each_reference_is_scored_by_itself(scorer):
-    references = ["a dog", CANDIDATE, "", CANDIDATE]
-    found = scorer.match(CANDIDATE, references).similarities
-    for one, reference in zip(found, references, strict=True):
-        alone = scorer.match(CANDIDATE, reference).best
-        assert one.reference == alone.reference
-        assert one.score == pytest.approx(alone.score, abs=1e-6)
-        np.testing.assert_allclose(one.similarity, alone.similarity, atol=1e-6)
-    assert abs(found[1].score.F - 1) <= 1e-6
-    assert found[2].score == (0, 0, 0)
-
-
 def test_a_rescaled_score_keeps_raw_similarities(tiny_bundle, baseline_path):
     with BERTScorer(tiny_bundle, baseline_path=baseline_path, rescale_with_baseline=True) as scorer:
         found = scorer.match(CANDIDATE, REFERENCE).best
@@ -120,18 +69,17 @@ def test_a_rescaled_score_keeps_raw_similarities(tiny_bundle, baseline_path):
     assert mean_of_best(found.candidate_matches) == pytest.approx(raw.P, abs=1e-6)
 
 
-def test_of_all_layers_one_is_shown(all_layers_bundle):
-    with BERTScorer(all_layers_bundle, all_layers=True) as scorer:
-        names = TokenNames(scorer.bundle)
-        with pytest.raises(InputError, match="layers"):
-            scorer.match(CANDIDATE, REFERENCE)
-        with pytest.raises(UnknownLayerError, match="99"):
-            pair_similarities(scorer, names, [(CANDIDATE, REFERENCE)], layer=99)
-        scores = scorer.score([CANDIDATE], [REFERENCE])
-        for layer in scorer.manifest.layers:
-            [found] = pair_similarities(scorer, names, [(CANDIDATE, REFERENCE)], layer=layer)
-            assert found.score == pytest.approx([values[layer, 0] for values in scores], abs=1e-6)
-            assert_makes_its_score(found)
+def test_of_all_layers_one_is_shown(all_layers_scorer):
+    names = TokenNames(all_layers_scorer.bundle)
+    with pytest.raises(InputError, match="layers"):
+        all_layers_scorer.match(CANDIDATE, REFERENCE)
+    with pytest.raises(UnknownLayerError, match="99"):
+        pair_similarities(all_layers_scorer, names, [(CANDIDATE, REFERENCE)], layer=99)
+    scores = all_layers_scorer.score([CANDIDATE], [REFERENCE])
+    for layer in all_layers_scorer.manifest.layers:
+        [found] = pair_similarities(all_layers_scorer, names, [(CANDIDATE, REFERENCE)], layer=layer)
+        assert found.score == pytest.approx([values[layer, 0] for values in scores], abs=1e-6)
+        assert_makes_its_score(found)
 
 
 def test_the_layer_of_a_scorer_of_one_may_be_named(scorer):

@@ -229,14 +229,6 @@ def test_values_that_are_no_texts_are_kept_beside_their_reason(scored, write, ha
     ]
 
 
-def test_a_part_in_which_nothing_can_be_scored_has_no_mean(score, write_pairs):
-    result = score(
-        write_pairs("pairs.parquet", 2, candidate=pa.array([None, None], pa.string())),
-        errors="null",
-    )
-    assert (result.failures, result.precision, result.recall, result.f1) == (2, None, None, None)
-
-
 def csv_of(*rows):
     return b"".join(
         row + b"\n"
@@ -356,19 +348,6 @@ def test_a_damaged_file_is_named(score, write_pairs, tmp_path, damage):
     with pytest.raises(InputError, match=r"bad.parquet .*Parquet"):
         score([good, bad])
     assert damage == "overwritten" or not (tmp_path / "scores").exists()
-
-
-@pytest.mark.filterwarnings("ignore:1 text is longer")
-def test_truncated_texts_are_counted_without_a_column_of_them(score, write_pairs, tmp_path):
-    path = write_pairs("pairs.parquet", 3, candidate=["it", "the cat " * 50, "a"])
-    results = score(path), score(path)
-    assert [(result.truncated, result.parts_before) for result in results] == [(1, 0), (1, 1)]
-    assert pq.read_table(tmp_path / "scores").column_names[-4:] == [
-        "precision",
-        "recall",
-        "f1",
-        "best_reference",
-    ]
 
 
 @pytest.mark.slow
