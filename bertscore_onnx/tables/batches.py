@@ -41,7 +41,7 @@ class BatchAdapter:
             raise InputTypeError(
                 f"The column {name!r} is {shown}; expected a list, with a value for each row.",
             )
-        return _listed(column)
+        return _as_list(column)
 
     def with_scores(self, columns: ScoreColumns, values: Values, signature: Signature) -> Batch:
         """Return the batch in its form, with the scores as further columns."""
@@ -145,13 +145,13 @@ class _Polars(BatchAdapter):
         types = columns.types(kinds.__getitem__, polars.List)
         added = []
         for name, column in values.items():
-            added.append(polars.Series(name, _listed(column), types[name]))
+            added.append(polars.Series(name, _as_list(column), types[name]))
         return self._batch.with_columns(added)
 
 
 class _Dataset(BatchAdapter):
     def values(self, name: str) -> list[object]:
-        return _listed(self._batch.with_format(None)[name])
+        return _as_list(self._batch.with_format(None)[name])
 
     def with_scores(self, columns: ScoreColumns, values: Values, signature: Signature) -> Batch:
         import pyarrow
@@ -160,7 +160,7 @@ class _Dataset(BatchAdapter):
         features = Features.from_arrow_schema(pyarrow.schema(columns.fields()))
         scored = self._batch
         for name, column in values.items():
-            scored = scored.add_column(name, _listed(column), feature=features[name])
+            scored = scored.add_column(name, _as_list(column), feature=features[name])
         return scored
 
 
@@ -200,7 +200,7 @@ _LISTS: dict[str, Callable[[Any], list[object]]] = {
 """How columns become lists, by their package."""
 
 
-def _listed(column: Any) -> list[object]:
+def _as_list(column: Any) -> list[object]:
     """Return a column as Python objects, with arrays of references as lists."""
     to_list = _LISTS.get(_package_of(column), list)
     items = []

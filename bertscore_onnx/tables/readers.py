@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Record = dict[str, object]
 """The values of a row by column."""
 
-Row = tuple[str, Record]
+PlacedRecord = tuple[str, Record]
 """The place of a row, such as `pairs.tsv, line 3`, and its values."""
 
 RawRow = Any
@@ -89,7 +89,7 @@ class TableReader(ABC):
     """The signature of the scores, if the file has one."""
 
     @abstractmethod
-    def records(self) -> Iterator[Row]:
+    def records(self) -> Iterator[PlacedRecord]:
         """Yield the rows."""
 
     def raw_records(self) -> Iterator[tuple[str, Record, RawRow]]:
@@ -177,7 +177,7 @@ class HeadedReader(TableReader):
     ) -> Iterator[tuple[str, Sequence[object] | UnreadableRow, RawRow]]:
         """Yield the place of each row, its values in some columns, and the row if it is kept."""
 
-    def records(self) -> Iterator[Row]:
+    def records(self) -> Iterator[PlacedRecord]:
         """Yield the rows."""
         check_header(self.names, self.place)
         for place, values, _ in self.values(self.names):

@@ -24,7 +24,7 @@ from bertscore_onnx.tables.formats import (
     format_of,
     refuse_other_formats,
 )
-from bertscore_onnx.tables.readers import Row, TableReader, open_table
+from bertscore_onnx.tables.readers import PlacedRecord, TableReader, open_table
 from bertscore_onnx.tables.sources import MAX_HELD_BYTES, open_source, too_long
 
 _ABSENT = object()
@@ -33,7 +33,7 @@ _ABSENT = object()
 class WholeTable:
     """Rows of named values; every error names the line and the column."""
 
-    def __init__(self, title: str, names: Sequence[str], rows: Sequence[Row]) -> None:
+    def __init__(self, title: str, names: Sequence[str], rows: Sequence[PlacedRecord]) -> None:
         """Wrap the rows of a file, which may lack some of the columns."""
         self.title = title
         """The name of the file in messages."""
@@ -63,7 +63,7 @@ class WholeTable:
             number = names.count(name)
             if number > 1:
                 raise InputError(f"{title}: there are {number} columns {name!r}; expected one.")
-        rows: list[Row] = []
+        rows: list[PlacedRecord] = []
         for number, values in enumerate(zip(*columns, strict=True)):
             rows.append((f"{title}, row {number}", dict(zip(names, values, strict=True))))
         table = cls(title, names, rows)

@@ -361,13 +361,15 @@ def _convert(raw: msgspec.Raw, form: type[T], position: int | None = None) -> T:
         ) from error
 
 
-def _listed(form: Any) -> str:
+def _names_of_fields(form: Any) -> str:
     return ", ".join(f"`{field.encode_name}`" for field in msgspec.structs.fields(form))
 
 
 def _expected(form: Any) -> str:
-    fields = _listed(form)
-    pairs = f". The fields of a pair are {_listed(PairBody)}" if "`pairs`" in fields else ""
+    fields = _names_of_fields(form)
+    pairs = (
+        f". The fields of a pair are {_names_of_fields(PairBody)}" if "`pairs`" in fields else ""
+    )
     return f"The fields are {fields}{pairs}."
 
 
