@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from bertscore_onnx.cli.inputs import InputFile, InputRow, open_file
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.columns import id_text
-from bertscore_onnx.tables.roles import USUAL_NAMES, check_order_of_ids, id_columns
+from bertscore_onnx.tables.roles import check_order_of_ids, id_columns
 from bertscore_onnx.tables.row_reader import TextsOfRow
 from bertscore_onnx.tables.sources import Source, read_whole_rows
 
@@ -204,7 +204,7 @@ def _joined(opened: list[OpenFile]) -> tuple[list[OpenFile], list[str]]:
 
     first = tables[0]
     whole = _whole_table(first)
-    outputs = opened[0].file.columns[0].names or USUAL_NAMES["candidate"]
+    outputs = opened[0].file.columns[0].possible_names
     others = {}
     for position, opened_file in enumerate(opened):
         # A table of pairs may have their contexts too.

@@ -22,7 +22,7 @@ from bertscore_onnx.cli.terminal import echo, has_colour, print_coloured, print_
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.files import write_whole
 from bertscore_onnx.tables.aligned import terminal_width
-from bertscore_onnx.tables.roles import check_forms, roles_of_command
+from bertscore_onnx.tables.roles import check_uses
 from bertscore_onnx.tables.sources import lines_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bertscore_onnx.similarity import TokenMatches
 
 
-_ROLES = roles_of_command("show")
+_ROLES = ("candidate", "reference", "segment")
 
 
 @shared_options(without=("all_layers", "idf", "batch_size"))
@@ -141,7 +141,7 @@ def show(
     if of_files:
         inputs = choose_inputs(cand, ref or (), columns=named)
     else:
-        check_forms(named, "show", ["two texts"])
+        check_uses(named, ["two texts"], ())
     check_destination(output, [idf_sents, idf_counts, *(file.name for file in inputs)])
     if idf_sents is not None:
         settings["idf"] = True

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable, Iterable, Mapping, Set
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,6 @@ from bertscore_onnx.errors import InputTypeError
 from bertscore_onnx.scores import Signature
 from bertscore_onnx.tables.score_columns import SIGNATURE, ScoreColumns, Values
 from bertscore_onnx.text.texts import describe
-
-if TYPE_CHECKING:
-    pass
 
 Batch = Any
 """A batch in any of its forms.

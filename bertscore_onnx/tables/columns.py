@@ -59,9 +59,9 @@ class TextColumn:
         return self.names[0]
 
     @property
-    def usual_name(self) -> str:
-        """The name of this column in a table without rows, which has no names."""
-        return (self.names or USUAL_NAMES[self.role])[0]
+    def possible_names(self) -> tuple[str, ...]:
+        """The names by which a table may have it, the most usual first."""
+        return self.names or USUAL_NAMES[self.role]
 
     def find(self, available: Sequence[str], place: str, advice: str = "") -> str:
         """Return its name among the available columns.
@@ -97,8 +97,7 @@ class TextColumn:
 
     def _not_found(self, available: Sequence[str], place: str, advice: str) -> InputError:
         """Return the error for a table without this column."""
-        names = self.names or USUAL_NAMES[self.role]
-        wanted = either(map(repr, names))
+        wanted = either(map(repr, self.possible_names))
         problem = f"{place}: there is no column {wanted}, "
         if available:
             shown = [shortened(name) if isinstance(name, str) else name for name in available]
@@ -108,7 +107,7 @@ class TextColumn:
         # A single column is named already.
         if len(available) > 1:
             choices = list(map(str, available))
-            near = [meant(str(name), choices) for name in names]
+            near = [meant(str(name), choices) for name in self.possible_names]
             problem += next(filter(None, near), "")
         remedy = _remedy(available)
         if self.option and not remedy:

@@ -41,9 +41,7 @@ class DelimitedReader(HeadedReader):
         expected = "a row of fields for each text"
         if self.has_header:
             expected = f"a header and {expected}"
-        lines = read_lines(
-            source, expected, keep_ends=True, keep_marks=True, keep_faults=keep_faults
-        )
+        lines = read_lines(source, expected, as_they_stand=True, keep_faults=keep_faults)
         marked = next(lines)
         first = marked.lstrip(BYTE_ORDER_MARK)
         csv.field_size_limit(MAX_LINE_BYTES)  # of the process; it is 131,072 otherwise
@@ -51,17 +49,17 @@ class DelimitedReader(HeadedReader):
         self.delimiter = dialect.delimiter or default
         self._fields = self._read(chain([first], lines))
         number, fields = next(self._fields)
-        self._first = self._checked(number, fields, None)
+        self.names = self._checked(number, fields, None)
         self.place = self._place(number)
         self.header = marked.removesuffix(first) + self._row
         """The first row as the file has it, without its line end."""
         last = self._parts[-1]
         self.line_end = last[len(last.rstrip("\r\n")) :] or "\n"
         if self.has_header:
-            self.names = self._first
             self.advice = ", or set header=no in --input-format if the first line is not a header"
         else:
-            self.names = list(map(str, range(1, len(self._first) + 1)))
+            self._fields = chain([(number, self.names)], self._fields)
+            self.names = [str(position) for position in range(1, len(self.names) + 1)]
         if len(self.names) == 1:
             self.advice += ", or set delimiter=CHARACTER in --input-format"
 
@@ -78,9 +76,8 @@ class DelimitedReader(HeadedReader):
         if not keeps_rows:
             self._parts = None
         num_fields = len(self.names)
-        first = [] if self.has_header else [(1, self._first)]
         row = ""
-        for number, fields in chain(first, self._fields):
+        for number, fields in self._fields:
             # Blank lines, and rows of a spreadsheet without a cell. In a single column they are
             # empty texts.
             is_row = isinstance(fields, InputError) or any(fields)

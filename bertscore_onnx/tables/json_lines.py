@@ -11,7 +11,7 @@ from bertscore_onnx.errors import InputError, shortened
 from bertscore_onnx.scores import Score
 from bertscore_onnx.tables.columns import UnreadableRow
 from bertscore_onnx.tables.formats import Dialect
-from bertscore_onnx.tables.readers import RawRow, Record, PlacedRecord, TableReader
+from bertscore_onnx.tables.readers import PlacedRecord, RawRow, Record, TableReader
 from bertscore_onnx.tables.score_columns import BEST, check_free
 from bertscore_onnx.tables.sources import VALUE_BYTES, Source, read_lines, utf8_fault
 from bertscore_onnx.tables.writers import RowsToWrite

@@ -109,13 +109,6 @@ ROLES_OF_FORMS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "means alone": (),
         "scores of each pair": ("precision", "recall", "f1", "truncated"),
     },
-    "show": {
-        "two texts": (),
-        "lines of text": (),
-        "a table of candidates": ("candidate",),
-        "a table of references": ("reference",),
-        "rows that are joined": ("segment",),
-    },
     "batch": {
         "tables": ("candidate", "reference", "context", "precision", "recall", "f1", "truncated")
     },

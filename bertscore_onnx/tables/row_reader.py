@@ -102,7 +102,7 @@ class RowReader:
     def __init__(self, errors: Errors, title: str = "", first: int = 0) -> None:
         """Call rows by the title in messages, and number them from `first` on.
 
-        TextsOfRows of files count from 1, as lines do, and others from 0.
+        Rows of files count from 1, as lines do, and others from 0.
         """
         check_errors(errors)
         self._errors = errors

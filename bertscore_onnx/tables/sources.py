@@ -290,8 +290,7 @@ def read_lines(
     source: Source,
     expected: str = "texts, one per line",
     *,
-    keep_ends: bool = False,
-    keep_marks: bool = False,
+    as_they_stand: bool = False,
     may_be_empty: bool = False,
     keep_faults: bool = False,
 ) -> Iterator[str]:
@@ -300,10 +299,11 @@ def read_lines(
     From the first line on each time, if the source is seekable.
 
     Lines end at \n, \r\n or \r, as Python's universal newlines do, and nowhere else; the last end
-    makes no extra line. Byte order marks at the start of a line are dropped, or kept. InputError,
-    with the `expected` content, is raised for a line that is not UTF-8 or longer than
-    `MAX_LINE_BYTES`, and for a file without lines unless it `may_be_empty`. With `keep_faults`
-    lines may have bytes that are not UTF-8, which `utf8_fault` finds.
+    makes no extra line. Ends, and byte order marks at the start of a line, are dropped, unless
+    lines are wanted `as_they_stand`. InputError, with the `expected` content, is raised for a line
+    that is not UTF-8 or longer than `MAX_LINE_BYTES`, and for a file without lines unless it
+    `may_be_empty`. With `keep_faults` lines may have bytes that are not UTF-8, which `utf8_fault`
+    finds.
     """
     raw_lines = _raw_lines(source)
     first = next(raw_lines, b"")
@@ -320,7 +320,7 @@ def read_lines(
                 f"{source.title} has more than {MAX_LINE_BYTES:,} bytes in line {number}; "
                 rf"expected {expected}, with lines that end in \n, \r\n or \r."
             )
-        data = raw if keep_ends else content
+        data = raw if as_they_stand else content
         try:
             line = data.decode(errors=handling)
         except UnicodeDecodeError as error:
@@ -329,7 +329,7 @@ def read_lines(
                 f"0x{content[error.start]:02X} at offset {offset + error.start}. Convert it "
                 "first, for example `iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW_FILE`."
             ) from error
-        if not keep_marks:
+        if not as_they_stand:
             line = line.lstrip(BYTE_ORDER_MARK)
         yield line
         offset += len(raw)

@@ -367,10 +367,9 @@ def _names_of_fields(form: Any) -> str:
 
 def _expected(form: Any) -> str:
     fields = _names_of_fields(form)
-    pairs = (
-        f". The fields of a pair are {_names_of_fields(PairBody)}" if "`pairs`" in fields else ""
-    )
-    return f"The fields are {fields}{pairs}."
+    if "`pairs`" in fields:
+        fields += f". The fields of a pair are {_names_of_fields(PairBody)}"
+    return f"The fields are {fields}."
 
 
 def _checked(pair: P, max_pairs: int, position: int | None = None) -> P:

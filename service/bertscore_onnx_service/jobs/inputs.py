@@ -215,7 +215,7 @@ def _inspect(
         kept = settings.kept_columns(table.names, added, title)
     types = table.column_types()
     if table.names is None:
-        kept = types.names or [column.usual_name for column in columns]
+        kept = types.names or [column.possible_names[0] for column in columns]
         texts = columns.find(kept, title)
         if types.names:
             kept = settings.kept_columns(kept, added, title)
