@@ -13,7 +13,6 @@ from bertscore_onnx.cli.inputs import (
     InputFile,
     check_standard_input,
     check_tables,
-    input_file,
     read_rows,
     reference_columns,
 )
@@ -69,7 +68,7 @@ def count_documents(
     check_standard_input(ref, "--ref")
     named = columns_of(columns, "reference")
     dialect = dialect_of(input_format)
-    files = [input_file(name, reference_columns(named), dialect) for name in ref]
+    files = [InputFile(name, reference_columns(named), dialect) for name in ref]
     check_tables(files, dialect, named)
     check_destination(output, ref)
 

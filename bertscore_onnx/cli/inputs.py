@@ -9,7 +9,7 @@ import typer
 
 from bertscore_onnx.cli.specs import NO_COLUMNS, ColumnNames, dialect_of
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.columns import TextColumn, context_column, find_columns
+from bertscore_onnx.tables.columns import TextColumn, find_columns
 from bertscore_onnx.tables.formats import (
     DEFAULT_DIALECT,
     FORMATS,
@@ -65,6 +65,11 @@ class InputFile:
 
     groups: TextColumn | None = None
     """The column of the rows' groups, if this file has it."""
+
+    def __post_init__(self) -> None:
+        """Raise InputError if the name is that of another format, such as a spreadsheet."""
+        if self.dialect.format is None:
+            refuse_other_formats(self.name)
 
     @property
     def format(self) -> str:
@@ -192,13 +197,19 @@ def choose_inputs(
     """
     _check_numbers(candidates, references, input_formats, context)
     dialects = [dialect_of(spec) for spec in input_formats or (None,)]
-    candidate = text_columns(columns("candidate"), None, argument=_role_option).candidate
-    of_references = reference_columns(columns)
-    of_first = (candidate,) if references else (candidate, *of_references)
-    first = input_file(candidates[0], of_first, dialects[0], tuple(added))
+    texts = text_columns(
+        columns("candidate"),
+        columns.references or None,
+        columns("context") or "context",
+        _role_option,
+    )
+    of_candidates = [texts.candidate]
+    if not references:
+        of_candidates += texts.references
+    first = InputFile(candidates[0], tuple(of_candidates), dialects[0], tuple(added))
     with_references = []
     for name in references:
-        with_references.append(input_file(name, of_references, dialects[-1]))
+        with_references.append(InputFile(name, tuple(texts.references), dialects[-1]))
     if not with_references and not first.is_table:
         raise typer.BadParameter(
             f"give the references, -r FILE. {first.name} is read as text, one candidate per line; "
@@ -209,10 +220,9 @@ def choose_inputs(
     files = [first, *with_references]
     # before the file of contexts, which has no groups
     tables = [position for position, file in enumerate(files) if file.is_table]
-    if context is not None:
-        column = context_column(columns("context") or "context", "--columns context=NAME")
+    if context is not None and texts.context is not None:
         by_suffix = replace(dialects[0], format=None)
-        files.append(replace(input_file(context, (column,), by_suffix), is_context=True))
+        files.append(InputFile(context, (texts.context,), by_suffix, is_context=True))
     for dialect in dialects:
         check_tables(files, dialect, columns)
     check_forms(columns, "score", [*_forms_of(files, with_references or [first]), output])
@@ -222,10 +232,7 @@ def choose_inputs(
         groups = TextColumn((by,), "--by COLUMN", is_id=True)
         files[tables[0]] = replace(files[tables[0]], groups=groups)
     segment = columns.get("segment", ())
-    for position, file in enumerate(files):
-        if file.is_table:
-            files[position] = replace(file, segment=segment)
-    return files
+    return [replace(file, segment=segment) for file in files]
 
 
 def _check_numbers(
@@ -265,18 +272,6 @@ def _forms_of(files: Sequence[InputFile], of_references: Sequence[InputFile]) ->
     if tables and len({file.name for file in files}) > 1:
         forms.append("rows that are joined")
     return forms
-
-
-def input_file(
-    name: str,
-    columns: tuple[TextColumn, ...],
-    dialect: Dialect = DEFAULT_DIALECT,
-    added: tuple[str, ...] = (),
-) -> InputFile:
-    """Return a file to read; raise InputError if its name is a spreadsheet's."""
-    if dialect.format is None:
-        refuse_other_formats(name)
-    return InputFile(name, columns, dialect, added)
 
 
 def check_standard_input(names: Sequence[str], options: str = "--cand, --ref") -> None:

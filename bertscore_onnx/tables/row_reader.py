@@ -61,11 +61,10 @@ class TextColumns:
 
         Raise InputError, with the title, if one is missing.
         """
-        [candidate] = self.candidate.find_all(names, title, advice)
-        references = find_columns(self.references, names, title, advice)
-        context = self.context
-        if context is not None:
-            [context] = context.find_all(names, title, advice)
+        candidate, *references = find_columns(self, names, title, advice)
+        context = None
+        if self.context is not None:
+            context = references.pop()
         return TextColumns(candidate, references, context)
 
 

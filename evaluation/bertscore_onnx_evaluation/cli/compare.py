@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from bertscore_onnx.cli.inputs import InputFile, check_standard_input, check_tables, input_file
+from bertscore_onnx.cli.inputs import InputFile, check_standard_input, check_tables
 from bertscore_onnx.cli.options import (
     SETTINGS,
     FilesFormat,
@@ -267,9 +267,9 @@ def compare(
         names.append(documents)
     sources = names + scores
     check_standard_input(sources, "--cand, --ref, --documents, --scores")
-    files = {name: input_file(name, (), dialect) for name in names}
+    files = {name: InputFile(name, (), dialect) for name in names}
     names_of_scores = chain.from_iterable(_named_files(scores, "--scores").values())
-    of_scores = [input_file(name, (), dialect) for name in names_of_scores]
+    of_scores = [InputFile(name, (), dialect) for name in names_of_scores]
     check_tables([*files.values(), *of_scores], dialect, NO_COLUMNS if scores else named)
 
     from bertscore_onnx.errors import check_installed

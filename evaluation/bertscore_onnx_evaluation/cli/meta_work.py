@@ -10,7 +10,7 @@ from shlex import quote
 
 import typer
 
-from bertscore_onnx.cli.inputs import check_tables, input_file
+from bertscore_onnx.cli.inputs import InputFile, check_tables
 from bertscore_onnx.cli.options import check_effects
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.specs import dialect_of
@@ -167,7 +167,7 @@ def _of_table(options: MetaOptions) -> list[JudgedSystems]:
         )
     _check_is_no_folder(options.source)
     dialect = dialect_of(options.input_format)
-    check_tables([input_file(options.source, (), dialect)], dialect)
+    check_tables([InputFile(options.source, (), dialect)], dialect)
     table = read_table(options.source, dialect)
     language_pairs = systems_of_table(table, options)
     for judged in language_pairs:

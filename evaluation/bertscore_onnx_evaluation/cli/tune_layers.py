@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from bertscore_onnx.cli.inputs import check_tables, input_file
+from bertscore_onnx.cli.inputs import InputFile, check_tables
 from bertscore_onnx.cli.options import FilesFormat, check_contexts, chosen_model, shared_options
 from bertscore_onnx.cli.outputs import check_destination
 from bertscore_onnx.cli.specs import columns_of, columns_option, dialect_of
@@ -112,7 +112,7 @@ def tune_layers(
     check_figure(figure)
     check_destination(figure, [judgements], "--figure")
     dialect = dialect_of(input_format)
-    check_tables([input_file(judgements, (), dialect)], dialect)
+    check_tables([InputFile(judgements, (), dialect)], dialect)
     table = read_table(judgements, dialect)
     human = table.numbers(column_of(table, named, "human", HUMAN_COLUMNS))
     candidates = table.texts(column_of(table, named, "candidate"))
