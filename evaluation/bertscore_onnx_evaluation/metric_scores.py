@@ -22,7 +22,6 @@ from bertscore_onnx_evaluation.systems.corpus_scores import (
     SegmentMeans,
     SummedStatistics,
 )
-from bertscore_onnx_evaluation.systems.join import scores_of
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
@@ -585,15 +584,15 @@ def _no_scores(candidates: Sequence[Sequence[object]]) -> Floats:
 
 
 def given_metrics(
-    scores: Mapping[str, Sequence[Sequence[float | tuple[float, ...]]]],
+    scores: Mapping[str, Sequence[Sequence[Sequence[float]]]],
     lower_is_better: Collection[str] = (),
     computed: Collection[str] = (),
     *,
     higher_is_better: Collection[str] = (),
 ) -> dict[str, MetricScores]:
-    """Return metrics of given segment scores, (systems, segments), by name.
+    """Return metrics of given scores by name, system, run and segment.
 
-    A tuple holds the scores of runs. InputError is raised if a direction is for another metric, or
+    InputError is raised if a direction is for another metric, or
     a metric has the name of a computed metric.
     """
     for name in (*lower_is_better, *higher_is_better):
@@ -606,11 +605,15 @@ def given_metrics(
             clash = f"Both lower and higher scores of {name!r} were said to be better"
             raise InputError(f"{clash}; expected one of them.")
     metrics = {}
-    for name, rows in scores.items():
+    for name, systems in scores.items():
         if name.lower() in computed:
             message = f"The metric {name!r} is computed here too. Give these scores another name."
             raise InputError(message)
-        segment_scores = [scores_of(row) for row in rows]
+        segment_scores = []
+        for runs in systems:
+            # The order in memory decides the last bit of a mean.
+            values = runs if len(runs) > 1 else runs[0]
+            segment_scores.append(np.array(values, dtype=np.float64, order="F"))
         corpus = SegmentMeans(segment_scores, lower_is_better=name in lower_is_better)
         metrics[name] = MetricScores(
             corpus.observed(),

@@ -42,18 +42,19 @@ from bertscore_onnx_evaluation.systems.corpus_scores import (
 from bertscore_onnx_evaluation.systems.input_reader import (
     Candidates,
     InputReader,
-    InputValues,
+    Inputs,
     Missing,
-    Systems,
     SystemScores,
     Value,
 )
-from bertscore_onnx_evaluation.systems.join import Input, JoinedInputs, join_inputs
+from bertscore_onnx_evaluation.systems.join import JoinedInputs, join_inputs
 from bertscore_onnx_evaluation.systems.margins import margin_bounds
 from bertscore_onnx_evaluation.systems.metric_results import (
     group_results,
     mean_of_groups,
     metric_result,
+    single_groups,
+    single_metric,
 )
 from bertscore_onnx_evaluation.systems.paired_tests import (
     NUM_SWAPS,
@@ -69,7 +70,7 @@ from bertscore_onnx_evaluation.systems.segment_inputs import (
     read_groups,
     read_references,
 )
-from bertscore_onnx_evaluation.systems.single import single_groups, single_metric, single_result
+from bertscore_onnx_evaluation.systems.single import single_result
 from bertscore_onnx_evaluation.systems.verdicts import (
     MetricResult,
     test_fields,
@@ -260,8 +261,6 @@ class _Inputs:
     """What is compared, and by which metrics."""
 
     joined: JoinedInputs
-    runs: list[list[tuple[str, ...]]]
-    """The texts by system, run and segment; none where only scores were given."""
     first_runs: tuple[tuple[str, ...], ...]
     options: Options
     """The metrics that score the texts, with their options."""
@@ -314,31 +313,23 @@ def _read(
             Argument("scores"),
             " alone.",
         )
-    inputs: dict[Input, Sequence[InputValues]] = {}
-    texts: Systems = {}
+    texts: Inputs = {}
     if candidates is not None:
-        texts = reader.systems(candidates, "candidate", systems).get("", {})
-    for name, runs in texts.items():
-        inputs["candidate", "", name] = runs
+        texts = reader.systems(candidates, "candidate", systems)
+    inputs = {**texts}
     if texts:
-        for number, values in enumerate(read_references(reader, references, candidates)):
-            inputs["reference", "", number] = [values]
+        inputs |= read_references(reader, references, candidates)
     if documents is not None:
-        inputs["document", "", 0] = [read_documents(reader, documents)]
-    by_metric: dict[str, Systems] = {}
+        inputs |= read_documents(reader, documents)
+    given: Inputs = {}
     if scores is not None:
-        by_metric = reader.systems(scores, "score", list(texts) or systems)
+        given = reader.systems(scores, "score", [str(name) for *_, name in texts] or systems)
     if by is not None:
-        for number, values in enumerate(read_groups(reader, by)):
-            inputs["group", "", number] = [values]
+        inputs |= read_groups(reader, by)
     if documents is None:
-        names = texts or next(iter(by_metric.values()), {})
         # All tables have been read by now, so that any of them may have the documents.
-        for number, values in enumerate(documents_of_tables(reader, names)):
-            inputs["document", "", number] = [values]
-    for metric, of_metric in by_metric.items():
-        for name, runs in of_metric.items():
-            inputs["score", metric, name] = runs
+        inputs |= documents_of_tables(reader)
+    inputs |= given
     return join_inputs(inputs, reader, baseline, are_systems_named=systems is not None)
 
 
@@ -350,7 +341,6 @@ def _prepare(
     context_sentences: int,
 ) -> _Inputs:
     """Put the inputs and the options together; raise InputError if options do not fit."""
-    runs = [_runs_of(texts) for texts in joined.candidates]
     lower, higher = map(_listed, directions)
     given = given_metrics(joined.scores, lower, options, higher_is_better=higher)
     # Of `Scores` it is known that higher ones are better, and what an empty text scores.
@@ -373,8 +363,7 @@ def _prepare(
         contexts = preceding_sentences(joined.references, documents.tolist(), context_sentences)
     return _Inputs(
         joined,
-        runs,
-        tuple(texts[0] for texts in runs),
+        tuple(tuple(runs[0]) for runs in joined.candidates),
         options,
         given,
         undirected,
@@ -406,13 +395,8 @@ def _check_plan(plan: _Plan, names: Sequence[str], num_metrics: int) -> None:
         raise InputError(f"A test of all pairs {alone}")
 
 
-def _runs_of(texts: Sequence[str | tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Return the texts of a system, (runs, segments)."""
-    return list(zip(*map(_listed, texts), strict=True))
-
-
-def _listed(texts: str | Collection[str]) -> Collection[str]:
-    return [texts] if isinstance(texts, str) else texts
+def _listed(names: str | Collection[str]) -> Collection[str]:
+    return [names] if isinstance(names, str) else names
 
 
 # Score.
@@ -428,9 +412,9 @@ def _score(
     scored = inputs.given
     with nullcontext() if scorer is None else scorer.with_fixed_weights(references) as weighted:
         if inputs.options:
-            texts: list[tuple[str, ...]] = []
+            texts: list[Sequence[str]] = []
             names_of_texts: list[str] = []
-            for name, runs_of_system in zip(names, inputs.runs, strict=True):
+            for name, runs_of_system in zip(names, inputs.joined.candidates, strict=True):
                 texts += runs_of_system
                 names_of_texts += [name] * len(runs_of_system)
             computed = score_systems(
@@ -443,10 +427,10 @@ def _score(
                 names=names_of_texts,
             )
             if len(texts) > len(names):
-                computed = _means_of_runs(computed, inputs.runs)
+                computed = _means_of_runs(computed, inputs.joined.candidates)
             scored = computed | scored
         first = next(iter(scored.values()))
-        if not inputs.runs:
+        if not inputs.first_runs:
             return scored, ()
         # The tokens of a pair in context have no best match each.
         matcher = weighted if contexts is None else None

@@ -7,6 +7,7 @@ rows are split by metric, system and run. docs/tables.md has the rules as users 
 import re
 from collections.abc import (
     Callable,
+    Collection,
     Iterable,
     Iterator,
     Mapping,
@@ -177,8 +178,11 @@ def column_of_lines(title: str, lines: Sequence[str]) -> InputValues:
     return InputValues(title, rows, lines)
 
 
-Systems = dict[str, list[InputValues]]
-"""The texts or scores of systems, a column for each run."""
+Key = tuple[str, str, str | int]
+"""The role of an input, its metric, and its system or a number."""
+
+Inputs = dict[Key, list[InputValues]]
+"""The inputs, each with the values of its runs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -205,10 +209,11 @@ class InputReader:
         self.value = value
         self.has_order = False
         """Whether some input has ids, or an index, that may be left aside."""
+        self.system_names: set[str] = set()
+        """The systems that were read so far."""
         # Tables by the ids of their objects, which are kept so that no id is used again.
         self._tables: dict[int, tuple[object, WholeTable]] = {}
         self._rows: dict[WholeTable, Rows] = {}
-        self._keys: list[str] = []  # of the mapping of systems or metrics
 
     @property
     def tables(self) -> list[WholeTable]:
@@ -282,10 +287,8 @@ class InputReader:
 
     # Texts and scores, by metric, system and run.
 
-    def systems(
-        self, given: Any, role: OfSystems, names: Sequence[str] | None
-    ) -> dict[str, Systems]:
-        """Return the texts or scores of systems by metric; texts have the metric "".
+    def systems(self, given: Any, role: OfSystems, names: Sequence[str] | None) -> Inputs:
+        """Return the texts or scores of systems; texts have the metric "".
 
         Args:
             given: a table, or a mapping of systems, or of metrics.
@@ -302,8 +305,7 @@ class InputReader:
                 "the names of systems to a list for each."
             )
         check_form(given, title)
-        self._keys = list(filter(None, entries))
-        found: dict[str, Systems] = {}
+        found: dict[str, dict[str, list[InputValues]]] = {}
         sources: dict[tuple[str, str], str] = {}
         for source in self._sources(entries, role, names):
             for metric, values in self._melted(source, role, names):
@@ -319,13 +321,15 @@ class InputReader:
                 runs.append(values)
         if names is None:
             names = list(dict.fromkeys(chain.from_iterable(found.values())))
-        chosen: dict[str, Systems] = {}
+        self.system_names.update(names)
+        inputs: Inputs = {}
         for metric, by_system in (found or {"": {}}).items():
             missing = [name for name in names if name not in by_system]
             if missing:
-                raise self._lacking(missing, metric, found)
-            chosen[metric] = {name: by_system[name] for name in names}
-        return chosen
+                raise self._lacking(missing, metric, found, list(filter(None, entries)))
+            for name in names:
+                inputs[role, metric, name] = by_system[name]
+        return inputs
 
     def _sources(
         self, entries: Mapping[str, Any], role: OfSystems, names: Sequence[str] | None
@@ -493,7 +497,8 @@ class InputReader:
         self,
         missing: Sequence[str],
         metric: str,
-        found: Mapping[str, Systems],
+        found: Mapping[str, Mapping[str, object]],
+        keys: Collection[str],
     ) -> InputError:
         """Return the error for systems that have no values, or none of a metric."""
         # Columns are systems only where all names are columns: another name is the mistake.
@@ -507,8 +512,8 @@ class InputReader:
                 ".",
             )
         available = list(chain.from_iterable(found.values()))
-        if {*available} <= {*self._keys}:
-            available = self._keys
+        if {*available} <= {*keys}:
+            available = list(keys)
         message = f"There is no system {name!r}"
         if available:
             message += f", only {listed(available)}"

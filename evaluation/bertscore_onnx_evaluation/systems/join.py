@@ -10,12 +10,11 @@ import re
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, compress
 from operator import itemgetter
 from typing import Any, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bertscore_onnx.errors import Argument, InputError
 from bertscore_onnx.tables.joins import (
@@ -29,18 +28,14 @@ from bertscore_onnx.tables.joins import (
 from bertscore_onnx.tables.table import natural_key
 from bertscore_onnx.tables.whole_table import WholeTable
 from bertscore_onnx_evaluation.column_roles import ColumnChoice, check_roles, choices_of
-from bertscore_onnx_evaluation.systems.input_reader import InputReader, InputValues, Missing, Value
-
-Input = tuple[str, str, str | int]
-"""A role, a metric, and a system or a number."""
-
-
-def scores_of(values: Sequence[float | tuple[float, ...]]) -> NDArray[np.float64]:
-    """Return the scores of a system, (segments,), or of its runs, (runs, segments)."""
-    scores = np.array(values, dtype=np.float64)
-    if scores.ndim == 2:
-        return scores.T
-    return scores
+from bertscore_onnx_evaluation.systems.input_reader import (
+    InputReader,
+    Inputs,
+    InputValues,
+    Key,
+    Missing,
+    Value,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,9 +46,9 @@ class JoinedSegments:
     """The ids; or where there are none, the numbers of the lines or rows, which count from 1."""
     dropped: tuple[str | int, ...]
     """The segments that were left out, since some input lacks them."""
-    values: Mapping[Input, list[Any]]
-    """The value of each segment by input, or the values of all runs."""
-    lacking: Mapping[Input, Set[str | int]]
+    values: Mapping[Key, list[Any]]
+    """The values by input, run and segment."""
+    lacking: Mapping[Key, Set[str | int]]
     """The segments without a value by input."""
     columns: Sequence[InputValues]
     """The columns, with the ids that were used."""
@@ -62,7 +57,7 @@ class JoinedSegments:
 
 
 def join_segments(
-    inputs: Mapping[Input, Sequence[InputValues]],
+    inputs: Inputs,
     missing: Missing = "raise",
     *,
     are_ids_trusted: bool = False,
@@ -88,44 +83,36 @@ def join_segments(
     names = list(rows_of[columns[0].rows])
     if any(column.rows.ids is not None for column in columns):
         names = sorted(set(chain.from_iterable(rows_of.values())), key=natural_key)
-    values: dict[Input, list[tuple[Any, ...]]] = {}
-    lacking: dict[Input, set[str | int]] = {}
+    values: dict[Key, list[list[Any]]] = {}
+    lacking: dict[Key, set[str | int]] = {}
     for key, runs in inputs.items():
-        values[key] = []
+        values[key] = [_in_order(run, rows_of[run.rows], names) for run in runs]
         lacking[key] = set()
         lacks = any
         if missing == "drop" and runs[0].role == "score":
             lacks = all  # the mean of the runs that there are is a score too
-        for name in names:
-            of_runs = _values(runs, rows_of, name)
-            values[key].append(of_runs)
+        for name, of_runs in zip(names, zip(*values[key], strict=True), strict=True):
             if lacks(map(_is_missing, of_runs)):
                 lacking[key].add(name)
 
     of_some = set().union(*lacking.values())
-    kept = []
-    kept_names = []
-    dropped = []
-    for position, name in enumerate(names):
-        if name in of_some:
-            dropped.append(name)
-        else:
-            kept.append(position)
-            kept_names.append(name)
+    is_kept = [name not in of_some for name in names]
+    dropped = tuple(name for name in names if name in of_some)
     if dropped and missing == "raise":
         raise _incomplete(columns, rows_of, dropped[0])
-    if not kept:
+    if not any(is_kept):
         titles = ", ".join(dict.fromkeys(column.rows.title for column in columns))
         raise InputError(f"No segment is in all of {titles}, with a value in every column.")
     kept_values = {}
     for key, of_input in values.items():
-        kept_values[key] = [_whole(of_input[position]) for position in kept]
-    return JoinedSegments(tuple(kept_names), tuple(dropped), kept_values, lacking, columns, how)
+        kept_values[key] = [list(compress(run, is_kept)) for run in of_input]
+    kept_names = tuple(compress(names, is_kept))
+    return JoinedSegments(kept_names, dropped, kept_values, lacking, columns, how)
 
 
 def _in_order_of_runs(
-    inputs: Mapping[Input, Sequence[InputValues]],
-) -> dict[Input, list[InputValues]]:
+    inputs: Inputs,
+) -> Inputs:
     """Return inputs with their runs in natural order.
 
     InputError is raised for a column of runs in one of several tables of runs.
@@ -141,27 +128,13 @@ def _in_order_of_runs(
     return ordered
 
 
-def _values(
-    runs: Sequence[InputValues],
-    rows_of: Mapping[Rows, RowsOfSegments],
-    name: str | int,
-) -> tuple[Any, ...]:
-    """Return a segment's value in each run; where a run lacks it, NaN for a score, else None."""
-    values: list[Any] = []
-    for column in runs:
-        row = rows_of[column.rows].get(name)
-        if row is not None:
-            values.append(column.values[row])
-        elif runs[0].role == "score":
-            values.append(np.nan)
-        else:
-            values.append(None)
-    return tuple(values)
-
-
-def _whole(values: tuple[Any, ...]) -> Any:
-    if len(values) == 1:
-        return values[0]
+def _in_order(run: InputValues, rows: RowsOfSegments, names: Iterable[str | int]) -> list[Any]:
+    """Return the value of each segment; where a run lacks it, NaN for a score, else None."""
+    absent = np.nan if run.role == "score" else None
+    values = []
+    for name in names:
+        row = rows.get(name)
+        values.append(absent if row is None else run.values[row])
     return values
 
 
@@ -169,7 +142,7 @@ def _is_missing(value: Any) -> bool:
     return value is None or bool(value != value)  # NaN
 
 
-def _with_labels(inputs: Mapping[Input, list[InputValues]]) -> Mapping[Input, list[InputValues]]:
+def _with_labels(inputs: Inputs) -> Inputs:
     """Return inputs with the labels of pandas as ids, or unchanged if all are 0, 1, 2 and so on."""
     columns = chain.from_iterable(inputs.values())
     rows_of_all = list(dict.fromkeys(column.rows for column in columns))
@@ -266,13 +239,13 @@ class JoinedInputs:
 
     systems: tuple[str, ...]
     """The baseline first."""
-    candidates: tuple[tuple[str | tuple[str, ...], ...], ...]
+    candidates: Sequence[Sequence[Sequence[str]]]
     references: tuple[tuple[str, ...], ...]
-    """The texts by system and segment, a text or the texts of all runs, and the references of each
-    segment; none where only scores were given.
+    """The texts by system, run and segment, and the references of each segment; none where only
+    scores were given.
     """
-    scores: Mapping[str, Sequence[Sequence[float | tuple[float, ...]]]]
-    """By metric, system and segment, a score or the scores of all runs."""
+    scores: Mapping[str, Sequence[Sequence[Sequence[float]]]]
+    """By metric, system, run and segment."""
     documents: Sequence[Hashable]
     groups: Sequence[str]
     """Of each segment; none where none were given."""
@@ -294,7 +267,7 @@ class JoinedInputs:
 
 
 def join_inputs(
-    inputs: Mapping[Input, Sequence[InputValues]],
+    inputs: Inputs,
     reader: InputReader,
     baseline: str | None,
     *,
@@ -314,14 +287,14 @@ def join_inputs(
         of_systems = _of_systems(inputs, "score", metric, systems)
         runs[metric] = list(chain.from_iterable(of_systems))
     role, metric, _ = next(key for key in inputs if key[2] == systems[0])
-    texts: list[list[Any]] = []
+    texts: list[list[list[str]]] = []
     if role == "candidate":
         texts = _of_systems(joined.values, role, metric, systems)
     first_runs = map(itemgetter(0), _of_systems(inputs, role, metric, systems))
     titles = {values.rows.title for values in first_runs}
     return JoinedInputs(
         systems,
-        tuple(map(tuple, texts)),
+        texts,
         _references_of_segments(joined),
         scores,
         _agreed(joined, "document"),
@@ -336,7 +309,7 @@ def join_inputs(
     )
 
 
-def _baseline_first(inputs: Iterable[Input], baseline: str | None) -> tuple[str, ...]:
+def _baseline_first(inputs: Iterable[Key], baseline: str | None) -> tuple[str, ...]:
     """Return the systems with the baseline first.
 
     InputError is raised unless it is one of them.
@@ -395,14 +368,14 @@ def _precisions(runs: Mapping[str, Sequence[InputValues]]) -> tuple[str, ...]:
 
 
 def _of_systems(
-    inputs: Mapping[Input, Any], role: str, metric: str, systems: Iterable[str]
+    inputs: Mapping[Key, Any], role: str, metric: str, systems: Iterable[str]
 ) -> list[Any]:
     return [inputs[role, metric, name] for name in systems]
 
 
 def _of_role(joined: JoinedSegments, role: str) -> list[list[Any]]:
-    """Return the values of each input of a role."""
-    return [values for (of_role, *_), values in joined.values.items() if of_role == role]
+    """Return the values of each input of a role, which has no runs."""
+    return [runs[0] for (of_role, *_), runs in joined.values.items() if of_role == role]
 
 
 def _references_of_segments(joined: JoinedSegments) -> tuple[tuple[str, ...], ...]:

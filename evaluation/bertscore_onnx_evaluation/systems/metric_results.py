@@ -15,6 +15,7 @@ from bertscore_onnx_evaluation.systems.margins import MarginBounds
 from bertscore_onnx_evaluation.systems.paired_tests import (
     MIN_UNITS,
     PairedTestResult,
+    effective_units,
     holm,
     segment_outcomes,
 )
@@ -43,47 +44,67 @@ def metric_result(
 
     With a margin it takes the bounds.
     """
-    segment_scores = np.asarray(metric.segment)
     outcomes = segment_outcomes(
-        segment_scores,
+        np.asarray(metric.segment),
         tolerance=metric.tie_tolerance,
         lower_is_better=metric.lower_is_better,
     )
     won, lost, tied = outcomes.tolist()
-    runs = metric.corpus.runs if isinstance(metric.corpus, SegmentMeans) else ()
-    num_runs = () if metric.corpus is None else metric.corpus.num_runs
     lower = metric.lower_is_better
     systems = _system_results(names, tested.score.tolist(), tested, lower, margin, bounds)
-    for row, system in enumerate(systems):
-        counts: dict[str, Any] = {}
-        if row:  # no baseline
-            counts |= {"won": won[row], "lost": lost[row], "tied": tied[row]}
-        if num_runs:
-            counts["runs"] = num_runs[row]
-        if runs:
-            counts["missing_runs"] = int(np.isnan(runs[row]).sum())
-        systems[row] = replace(system, **counts)
-
+    for row in range(1, len(systems)):
+        counts = {"won": won[row], "lost": lost[row], "tied": tied[row]}
+        systems[row] = replace(systems[row], **counts)
     pairs = []
     if all_pairs:
         for row, (first, second) in enumerate(tested.pairs):
             fields = _pair_fields(tested, row)
             pairs.append(PairResult(names[first], names[second], **fields))
+    result = _of_systems(name, metric, systems, units, tested.effective_units)
+    return with_ranks(replace(result, pairs=tuple(pairs), margin=margin))
+
+
+def single_metric(
+    name: str,
+    metric: MetricScores,
+    system: SystemResult,
+    corpus: CorpusScores,
+    units: tuple[int, str],
+) -> MetricResult:
+    """Return the result of one system under one metric."""
+    return _of_systems(name, metric, [system], units, effective_units(corpus.sizes))
+
+
+def _of_systems(
+    name: str,
+    metric: MetricScores,
+    systems: Sequence[SystemResult],
+    units: tuple[int, str],
+    num_effective: float,
+) -> MetricResult:
+    """Return the results of systems under a metric, with the number of their runs."""
     signature = metric.signature
+    runs = metric.corpus.runs if isinstance(metric.corpus, SegmentMeans) else ()
+    num_runs = () if metric.corpus is None else metric.corpus.num_runs
     if num_runs:
         signature += f"|runs:{'/'.join(map(str, num_runs))}"
-    result_of_metric = MetricResult(
+    counted = []
+    for row, system in enumerate(systems):
+        if num_runs:
+            system = replace(system, runs=num_runs[row])
+        if runs:
+            system = replace(system, missing_runs=int(np.isnan(runs[row]).sum()))
+        counted.append(system)
+    return MetricResult(
         name,
         signature,
         metric.lower_is_better,
-        tuple(systems),
-        tuple(pairs),
-        segment_scores,
-        margin,
-        units,
-        tested.effective_units,
+        tuple(counted),
+        (),
+        np.asarray(metric.segment),
+        units=units,
+        effective_units=num_effective,
     )
-    return with_ranks(result_of_metric)
 
 
 def _pair_fields(tested: PairedTestResult, row: int) -> dict[str, Any]:
@@ -174,10 +195,7 @@ def group_results(
         if tested:
             p_holm = np.array(list(islice(corrected, len(names) - 1)))
             tested = replace(tested, p_holm=p_holm)
-        scores = group.observed().tolist()
-        lower = group.lower_is_better
-        systems = _system_results(names, scores, tested, lower, margin, bounds)
-        results.append(GroupResult(name, num_segments, group.shape[1], tuple(systems)))
+        results.append(_group_result(name, num_segments, group, names, tested, margin, bounds))
     return tuple(results)
 
 
@@ -199,7 +217,38 @@ def mean_of_groups(
         mean = mean.by_document(documents)
     if mean.shape[1] < MIN_UNITS:
         return None
-    tested = test(mean)
-    scores = tested.score.tolist()
-    systems = _system_results(names, scores, tested, mean.lower_is_better, None, None)
-    return GroupResult("mean of the groups", len(groups), mean.shape[1], tuple(systems))
+    return _group_result("mean of the groups", len(groups), mean, names, test(mean))
+
+
+def _group_result(
+    name: str,
+    num_segments: int,
+    corpus: CorpusScores,
+    names: Sequence[str],
+    tested: PairedTestResult | None,
+    margin: float | None = None,
+    bounds: MarginBounds | None = None,
+) -> GroupResult:
+    scores = corpus.observed().tolist()
+    systems = _system_results(names, scores, tested, corpus.lower_is_better, margin, bounds)
+    return GroupResult(name, num_segments, corpus.shape[1], tuple(systems))
+
+
+def single_groups(
+    metric: CorpusScores,
+    groups: Sequence[str],
+    documents: NDArray[np.int64] | None,
+    measured: Callable[[CorpusScores], SystemResult],
+) -> tuple[GroupResult, ...]:
+    """Return the score of one system in each group, if there are any.
+
+    Small groups have no interval.
+    """
+    results = []
+    for group, num_segments, of_group in by_group(metric, groups, documents):
+        result = measured(of_group)
+        num_units = of_group.shape[1]
+        if num_units < MIN_UNITS:
+            result = replace(result, score_low=None, score_high=None)
+        results.append(GroupResult(group, num_segments, num_units, (result,)))
+    return tuple(results)

@@ -15,6 +15,7 @@ from bertscore_onnx_evaluation.systems.input_reader import (
     Candidates,
     Frame,
     InputReader,
+    Inputs,
     InputValues,
 )
 
@@ -24,7 +25,7 @@ Documents = Iterable[Hashable] | Frame
 
 def read_references(
     reader: InputReader, references: References | None, candidates: Candidates
-) -> list[InputValues]:
+) -> Inputs:
     """Return the references, of each file; by default those in the table of the candidates."""
     if references is None and is_frame(candidates):
         references = candidates
@@ -37,26 +38,27 @@ def read_references(
     files = [references]
     if isinstance(references, list) and references and all(map(_is_file, references)):
         files = references
-    return [_read(reader, file, "references", "reference", _checked_references) for file in files]
+    read = [_read(reader, file, "references", "reference", _checked_references) for file in files]
+    return _numbered(read)
 
 
 def _is_file(references: Any) -> bool:
     return isinstance(references, InputValues | WholeTable)
 
 
-def read_documents(reader: InputReader, documents: Documents) -> InputValues:
+def read_documents(reader: InputReader, documents: Documents) -> Inputs:
     """Return the document of each segment."""
-    return _read(reader, documents, "documents", "document", list)
+    return _numbered([_read(reader, documents, "documents", "document", list)])
 
 
-def documents_of_tables(reader: InputReader, systems: Iterable[str]) -> list[InputValues]:
+def documents_of_tables(reader: InputReader) -> Inputs:
     """Return the documents in all tables that were read, of which some may have none.
 
     Documents are in a named column, or in one with a usual name and no other use. Without a name, a
     constant is no document, and neither is a list or an object.
     """
     roles = reader.roles
-    others = {*systems, *chain.from_iterable(roles.named.values())}
+    others = {*reader.system_names, *chain.from_iterable(roles.named.values())}
     documents = []
     for table in reader.tables:
         names = roles.of(table, "document")
@@ -67,19 +69,19 @@ def documents_of_tables(reader: InputReader, systems: Iterable[str]) -> list[Inp
                 continue
         if names:
             documents.append(_read(reader, table, table.title, "document", list))
-    return documents
+    return _numbered(documents)
 
 
-def read_groups(reader: InputReader, by: str | Iterable[Hashable]) -> list[InputValues]:
+def read_groups(reader: InputReader, by: str | Iterable[Hashable]) -> Inputs:
     """Return the groups of the segments, from every table that has the column.
 
     InputError is raised if none has it.
     """
     if not isinstance(by, str):
-        return [reader.list_values(by, "`by`", "group", list)]
+        return _numbered([reader.list_values(by, "`by`", "group", list)])
     tables = [table for table in reader.tables if by in table.names]
     if tables:
-        return [_read(reader, table, table.title, "group", list) for table in tables]
+        return _numbered([_read(reader, table, table.title, "group", list) for table in tables])
     names = reader.column_names
     remedy = "there is no table. Give one that has it"
     if names:
@@ -114,6 +116,10 @@ def _read(
         if len(used) > 1:
             rows = rows.part(_first_rows(table, ids, cells, names))
     return InputValues(table.title, rows, [cells[row] for row in rows.at], role, used)
+
+
+def _numbered(of_role: Iterable[InputValues]) -> Inputs:
+    return {(values.role, "", number): [values] for number, values in enumerate(of_role)}
 
 
 def _cells(reader: InputReader, table: WholeTable, role: str, names: Sequence[str]) -> list[Any]:

@@ -1,22 +1,17 @@
 """One system alone: its score with an interval."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bertscore_onnx_evaluation.metric_scores import MetricScores
 from bertscore_onnx_evaluation.metrics.correlation import finite
-from bertscore_onnx_evaluation.systems.corpus_scores import CorpusScores, SegmentMeans, by_group
+from bertscore_onnx_evaluation.systems.corpus_scores import CorpusScores, SegmentMeans
 from bertscore_onnx_evaluation.systems.paired_tests import (
     MIN_TESTED_UNITS,
-    MIN_UNITS,
-    effective_units,
     paired_permutation,
     sign_interval,
 )
-from bertscore_onnx_evaluation.systems.verdicts import GroupResult, MetricResult, SystemResult
+from bertscore_onnx_evaluation.systems.verdicts import SystemResult
 
 
 def single_result(name: str, metric: CorpusScores, *, num_swaps: int, seed: int) -> SystemResult:
@@ -49,50 +44,3 @@ def _is_exact(metric: CorpusScores) -> bool:
         return False
     are_binary = np.isin(metric.segment_scores / metric.sizes, (0, 1)).all()
     return bool(are_binary and np.ptp(metric.sizes) == 0)
-
-
-def single_metric(
-    name: str,
-    metric: MetricScores,
-    system: SystemResult,
-    corpus: CorpusScores,
-    units: tuple[int, str],
-) -> MetricResult:
-    """Return the result of one system under one metric."""
-    signature = metric.signature
-    if corpus.num_runs:
-        [num_runs] = corpus.num_runs
-        signature += f"|runs:{num_runs}"
-        system = replace(system, runs=num_runs)
-    if isinstance(corpus, SegmentMeans) and corpus.runs:
-        system = replace(system, missing_runs=int(np.isnan(corpus.runs[0]).sum()))
-    return MetricResult(
-        name,
-        signature,
-        metric.lower_is_better,
-        (system,),
-        (),
-        np.asarray(metric.segment),
-        units=units,
-        effective_units=effective_units(corpus.sizes),
-    )
-
-
-def single_groups(
-    metric: CorpusScores,
-    groups: Sequence[str],
-    documents: NDArray[np.int64] | None,
-    measured: Callable[[CorpusScores], SystemResult],
-) -> tuple[GroupResult, ...]:
-    """Return the score of one system in each group, if there are any.
-
-    Small groups have no interval.
-    """
-    results = []
-    for group, num_segments, of_group in by_group(metric, groups, documents):
-        result = measured(of_group)
-        num_units = of_group.shape[1]
-        if num_units < MIN_UNITS:
-            result = replace(result, score_low=None, score_high=None)
-        results.append(GroupResult(group, num_segments, num_units, (result,)))
-    return tuple(results)
