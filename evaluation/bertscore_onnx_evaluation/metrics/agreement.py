@@ -13,23 +13,14 @@ from msgspec import to_builtins
 from bertscore_onnx_evaluation.metrics.correlation import Measure
 from bertscore_onnx_evaluation.metrics.ranks import MeasureTests
 
-Level = Literal["segment", "system"]
-Key = tuple[Level, str]
-"""A measure by its level and its name in `Agreement`."""
-OF_OUTPUTS: Key = ("segment", "acc_eq")
-OF_SYSTEMS: Key = ("system", "spa")
-R_OF_OUTPUTS: Key = ("segment", "pearson")
-R_BY_ITEM: Key = ("segment", "pearson_by_item")
-R_OF_SYSTEMS: Key = ("system", "pearson")
+OF_OUTPUTS = "acc_eq"
+OF_SYSTEMS = "spa"
+R_OF_OUTPUTS = "pearson"
+R_BY_ITEM = "pearson_by_item"
+R_OF_SYSTEMS = "system_pearson"
+"""The names of the measures; in `Agreement` r of systems is `pearson` too."""
 MIN_SYSTEMS = 5
 """With fewer systems SPA has no rank: random numbers get up to .98 with 2 systems."""
-
-
-def label(key: Key) -> str:
-    """Return the name of a measure where both levels stand together."""
-    if key == R_OF_SYSTEMS:
-        return "system_pearson"
-    return key[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,34 +70,33 @@ class MetricAgreement:
     name: str
     signature: str
     """How its scores were made; empty if that is not known."""
-    measures: Mapping[Key, Measure]
-    """By level and name."""
-    numbers: Mapping[Level, int]
-    """Judged systems, and judged outputs."""
-    ranks: Mapping[Key, int] = field(default_factory=dict)
+    measures: Mapping[str, Measure]
+    """By name."""
+    num_systems: int
+    """Judged systems."""
+    num_outputs: int
+    """Judged outputs."""
+    ranks: Mapping[str, int] = field(default_factory=dict)
     """From 1, by each measure that ranks the metrics."""
 
     @property
     def system(self) -> Agreement:
         """The agreement on systems."""
-        return self._at("system")
+        measures = {"spa": self.measures[OF_SYSTEMS], "pearson": self.measures[R_OF_SYSTEMS]}
+        ranks = {name: rank for name, rank in self.ranks.items() if name == OF_SYSTEMS}
+        return Agreement(self.num_systems, measures, ranks)
 
     @property
     def segment(self) -> Agreement:
         """The agreement on outputs."""
-        return self._at("segment")
+        measures = {name: self.measures[name] for name in (OF_OUTPUTS, R_OF_OUTPUTS, R_BY_ITEM)}
+        ranks = {name: rank for name, rank in self.ranks.items() if name in measures}
+        return Agreement(self.num_outputs, measures, ranks)
 
-    def _at(self, level: Level) -> Agreement:
-        measures = {key[1]: measure for key, measure in self.measures.items() if key[0] == level}
-        ranks = {key[1]: rank for key, rank in self.ranks.items() if key[0] == level}
-        return Agreement(self.numbers[level], measures, ranks)
-
-    def measure(self, key: Key) -> Measure | None:
+    def measure(self, name: str) -> Measure | None:
         """Return a measure that has a value, or None."""
-        measure = self.measures.get(key)
-        if measure is None or measure.value is None:
-            return None
-        return measure
+        measure = self.measures[name]
+        return None if measure.value is None else measure
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -118,13 +108,14 @@ class MetricAgreement:
 
     def cells(self) -> dict[str, Any]:
         """Return it as TSV has it: a column for each number of a measure."""
-        cells: dict[str, Any] = {f"{level}_n": n for level, n in self.numbers.items()}
-        for key, measure in self.measures.items():
-            name = "_".join(key)
-            cells[name] = measure.value
-            cells[f"{name}_rank"] = self.ranks.get(key)
-            for field_name in ("low", "high", "n", "groups", "left_out", "zeros", "reason"):
-                cells[f"{name}_{field_name}"] = getattr(measure, field_name)
+        cells: dict[str, Any] = {"system_n": self.num_systems, "segment_n": self.num_outputs}
+        for level, agreement in (("system", self.system), ("segment", self.segment)):
+            for name, measure in agreement.measures.items():
+                column = f"{level}_{name}"
+                cells[column] = measure.value
+                cells[f"{column}_rank"] = agreement.ranks.get(name)
+                for field_name in ("low", "high", "n", "groups", "left_out", "zeros", "reason"):
+                    cells[f"{column}_{field_name}"] = getattr(measure, field_name)
         return cells
 
 
@@ -150,11 +141,11 @@ class LanguagePairResult:
     """Scores that read no meaning, such as the length of a candidate, by the same measures; they
     have no rank.
     """
-    ranked_by: tuple[Key, ...]
-    """The measures that rank the metrics, by level and name: acc*_eq and SPA, after r where few
-    segments have two outputs."""
+    ranked_by: tuple[str, ...]
+    """The measures that rank the metrics: `acc_eq` and `spa`, after `pearson` where few segments
+    have two outputs."""
     tests: Mapping[str, MeasureTests]
-    """How metrics compare by each of these, by its name: `acc_eq`, `spa` or `pearson`."""
+    """How metrics compare by each of these."""
     golds: tuple[str, ...]
     """Metrics that are the human scores themselves, or linear in them, and have no rank."""
     reversed: tuple[str, ...]
@@ -173,22 +164,24 @@ class LanguagePairResult:
         """The metrics but for those that are the human scores themselves."""
         return [metric for metric in self.metrics if metric.name not in self.golds]
 
-    def is_ranked_by(self, key: Key) -> bool:
+    def is_ranked_by(self, measure: str) -> bool:
         """Return whether a measure ranks the metrics."""
-        return key in self.ranked_by and bool(self.tests[label(key)].ranks)
+        return measure in self.ranked_by and bool(self.tests[measure].ranks)
 
     @property
-    def best_sentinels(self) -> dict[Key, MetricAgreement]:
+    def best_sentinels(self) -> dict[str, MetricAgreement]:
         """The best sentinel by each measure that ranks the metrics.
 
         Measures that no sentinel has are left out.
         """
         best = {}
-        for key in self.ranked_by:
-            values = values_of(self.sentinels, key)
+        for measure in self.ranked_by:
+            values = values_of(self.sentinels, measure)
             if values:
                 best_name = max(values, key=values.__getitem__)
-                best[key] = next(metric for metric in self.sentinels if metric.name == best_name)
+                best[measure] = next(
+                    metric for metric in self.sentinels if metric.name == best_name
+                )
         return best
 
     def by_kind(self) -> Iterator[tuple[Kind, MetricAgreement]]:
@@ -202,23 +195,19 @@ class LanguagePairResult:
         """Return it as JSON has it."""
         record: dict[str, Any] = to_builtins(self, enc_hook=_of_python)
         del record["language_pair"]
-        record["ranked_by"] = [label(key) for key in self.ranked_by]
         record["tests"] = {name: tests.to_dict() for name, tests in self.tests.items()}
         record["metrics"] = {metric.name: metric.to_dict() for metric in self.metrics}
         record["sentinels"] = {metric.name: metric.to_dict() for metric in self.sentinels}
         return record
 
 
-def values_of(metrics: Sequence[MetricAgreement], key: Key) -> dict[str, float]:
-    """Return the values of a measure by the name of the metric.
-
-    Metrics without a value are left out.
-    """
+def values_of(metrics: Sequence[MetricAgreement], measure: str) -> dict[str, float]:
+    """Return the values of a measure by the name of the metric; none where it has no value."""
     values = {}
     for metric in metrics:
-        measure = metric.measure(key)
-        if measure is not None:
-            values[metric.name] = measure.value or 0.0
+        value = metric.measures[measure].value
+        if value is not None:
+            values[metric.name] = value
     return values
 
 

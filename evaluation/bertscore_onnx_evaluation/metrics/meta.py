@@ -20,13 +20,10 @@ from bertscore_onnx_evaluation.metrics.agreement import (
     R_BY_ITEM,
     R_OF_OUTPUTS,
     R_OF_SYSTEMS,
-    Key,
     Kind,
     LanguagePairResult,
-    Level,
     MetricAgreement,
     MetricMean,
-    label,
 )
 from bertscore_onnx_evaluation.metrics.correlation import (
     CLOSE,
@@ -67,7 +64,7 @@ from bertscore_onnx_evaluation.metrics.statistics import (
 )
 from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS, SIGNIFICANT
 
-Sums = Mapping[Key, UnitSums]
+Sums = Mapping[str, UnitSums]
 """The measures of a metric in one language pair, as functions of sums over segments (documents, if
 known).
 """
@@ -78,12 +75,12 @@ known).
 
 def _measures(
     judged: JudgedSystems, metric: MetricScores, permutations: int, seed: int
-) -> tuple[dict[Key, Measure], dict[Level, int]]:
-    """Return the measures of a metric, and the numbers of systems and outputs with both scores."""
+) -> dict[str, Measure]:
+    """Return the measures of a metric by name."""
     is_judged = judged.is_judged.any(axis=0)
     human = judged.human_segment[:, is_judged]  # (systems, judged segments)
     scores = metric.segment[:, is_judged]
-    measures: dict[Key, Measure] = {
+    return {
         OF_SYSTEMS: soft_pairwise_accuracy(
             judged.human_segment,
             metric.segment,
@@ -96,14 +93,9 @@ def _measures(
         R_OF_OUTPUTS: correlate(human, scores),
         R_BY_ITEM: correlate(human, scores, by="segment"),
     }
-    numbers: dict[Level, int] = {
-        "system": measures[R_OF_SYSTEMS].n,
-        "segment": measures[R_OF_OUTPUTS].n,
-    }
-    return measures, numbers
 
 
-def _too_few(judged: JudgedSystems) -> dict[Key, Measure]:
+def _too_few(judged: JudgedSystems) -> dict[str, Measure]:
     """Return the measures that rest on fewer than 20 segments, without a value."""
     human = judged.human_segment
     differs = np.fmin.reduce(human) < np.fmax.reduce(human)
@@ -132,13 +124,11 @@ def _sums(judged: JudgedSystems, metric: MetricScores) -> Sums:
         scaled.append(outputs / scale)
         scales.append(scale)
     human, scores = scaled  # (systems, judged segments)
-    found: dict[Key, UnitSums] = {}
-    for name, sums in segment_sums(human, scores, judged.unit_numbers).items():
-        found[OF_SYSTEMS if name == "spa" else ("segment", name)] = sums
+    sums = segment_sums(human, scores, judged.unit_numbers)
     if len(judged.systems) > 1:
         systems = judged.human_system / scales[0], metric.system / scales[1]
-        found[R_OF_SYSTEMS] = system_sums(systems, (human, scores), judged.unit_numbers)
-    return found
+        sums[R_OF_SYSTEMS] = system_sums(systems, (human, scores), judged.unit_numbers)
+    return sums
 
 
 def _with_intervals(metric: MetricAgreement, sums: Sums, effective: float) -> MetricAgreement:
@@ -148,7 +138,7 @@ def _with_intervals(metric: MetricAgreement, sums: Sums, effective: float) -> Me
         measure = metric.measure(key)
         if measure is None or measure.value is None:
             continue
-        ends = interval(measure.value, of_key, effective, is_r=key[1].startswith("pearson"))
+        ends = interval(measure.value, of_key, effective, is_r="pearson" in key)
         if ends:
             low, high = ends
             measures[key] = replace(measure, low=low, high=high)
@@ -201,7 +191,7 @@ def meta_evaluate(
     means, mean_tests = _means(results, sums, pairs_of, permutations, seed)
     mean_pairs = {}
     for key, pairs in pairs_of.items():
-        mean_pairs[label(key)] = tuple(names[pair] for pair in pairs)
+        mean_pairs[key] = tuple(names[pair] for pair in pairs)
     return MetaEvaluation(results, means, mean_tests, mean_pairs, permutations, seed)
 
 
@@ -229,17 +219,13 @@ def _language_pair(
         names = [name for name in sums if agreements[name].measure(key)]
         if key == OF_SYSTEMS and len(judged.compared_systems) < MIN_SYSTEMS:
             names = []
-        tests[label(key)] = _compared([sums], key, names, permutations, seed)
+        tests[key] = _compared([sums], key, names, permutations, seed)
     finished = {}
     for name, agreement in agreements.items():
         with_intervals = agreement
         if name != RANDOM:  # its values are means over draws
             with_intervals = _with_intervals(agreement, sums.get(name, {}), judged.effective_units)
-        ranks = {}
-        for key in ranked_by:
-            if name in tests[label(key)].ranks:
-                ranks[key] = tests[label(key)].ranks[name]
-        finished[name] = replace(with_intervals, ranks=ranks)
+        finished[name] = replace(with_intervals, ranks=_ranks(name, tests))
 
     def place(metric: MetricAgreement) -> tuple[float, ...]:
         keys = (*ranked_by, R_OF_OUTPUTS, R_OF_SYSTEMS)
@@ -283,7 +269,7 @@ def _language_pair(
 def _agreements(
     judged: JudgedSystems,
     scores: Mapping[str, MetricScores],
-    too_few: Mapping[Key, Measure],
+    too_few: Mapping[str, Measure],
     permutations: int,
     seed: int,
 ) -> dict[str, MetricAgreement]:
@@ -303,20 +289,21 @@ def _agreement(
     judged: JudgedSystems,
     name: str,
     metric: MetricScores,
-    absent: Mapping[Key, Measure],
+    absent: Mapping[str, Measure],
     permutations: int,
     seed: int,
 ) -> MetricAgreement:
     """Return how a metric agrees with human scores, without the values that are absent."""
-    measures, numbers = _measures(judged, metric, permutations, seed)
+    measures = _measures(judged, metric, permutations, seed)
     for key, measure in absent.items():
-        if key in measures and measures[key].value is not None:
+        if measures[key].value is not None:
             measures[key] = measure
-    return MetricAgreement(name, metric.signature, measures, numbers)
+    num_outputs = int(judged.is_judged.sum())
+    return MetricAgreement(name, metric.signature, measures, len(judged.systems), num_outputs)
 
 
 def _agreement_of_random(
-    judged: JudgedSystems, too_few: Mapping[Key, Measure], permutations: int, seed: int
+    judged: JudgedSystems, too_few: Mapping[str, Measure], permutations: int, seed: int
 ) -> MetricAgreement:
     """Return the mean agreement of several draws of random numbers."""
     draws = []
@@ -361,9 +348,9 @@ def _tells_segments(judged: JudgedSystems, metric: MetricScores) -> bool:
     return not np.nan_to_num(pair_differences(scores[:, judged.is_shared])).any()
 
 
-def _ranked_by(judged: JudgedSystems, agreements: Sequence[MetricAgreement]) -> tuple[Key, ...]:
+def _ranked_by(judged: JudgedSystems, agreements: Sequence[MetricAgreement]) -> tuple[str, ...]:
     """Return the measures of outputs and of systems that rank the metrics."""
-    choices: tuple[Key, ...] = (OF_OUTPUTS, OF_SYSTEMS)
+    choices: tuple[str, ...] = (OF_OUTPUTS, OF_SYSTEMS)
     if _is_by_r(judged):
         choices = (R_OF_OUTPUTS, *choices)
     keys = []
@@ -375,7 +362,7 @@ def _ranked_by(judged: JudgedSystems, agreements: Sequence[MetricAgreement]) -> 
 
 def _compared(
     sums: Sequence[Mapping[str, Sums]],
-    key: Key,
+    key: str,
     names: Sequence[str],
     permutations: int,
     seed: int,
@@ -391,6 +378,15 @@ def _compared(
         if len(values) == len(sums):
             tested[name] = values
     return compare_metrics(tested, permutations=permutations, seed=seed)
+
+
+def _ranks(name: str, tests: Mapping[str, MeasureTests]) -> dict[str, int]:
+    """Return the rank of a metric by each measure that ranks it."""
+    ranks = {}
+    for measure, of_measure in tests.items():
+        if name in of_measure.ranks:
+            ranks[measure] = of_measure.ranks[name]
+    return ranks
 
 
 def _is_reversed(
@@ -423,7 +419,7 @@ def _r_of_gold(agreement: MetricAgreement) -> float | None:
 # Notes on the data.
 
 
-def _notes(judged: JudgedSystems, ranked_by: Sequence[Key]) -> Iterator[str]:
+def _notes(judged: JudgedSystems, ranked_by: Sequence[str]) -> Iterator[str]:
     """Yield warnings about scores that are less comparable."""
     if judged.dropped:
         yield (
@@ -505,14 +501,14 @@ def _notes_of_gold(golds: Mapping[str, float]) -> Iterator[str]:
 # Several language pairs.
 
 
-AVERAGED: tuple[Key, ...] = (OF_OUTPUTS, OF_SYSTEMS, R_OF_OUTPUTS, R_OF_SYSTEMS)
+AVERAGED: tuple[str, ...] = (OF_OUTPUTS, OF_SYSTEMS, R_OF_OUTPUTS, R_OF_SYSTEMS)
 """The measures whose means over language pairs are taken."""
 _SOME_PAIRS = (
     "the metric has scores of {} of {} language pairs, and means over others cannot be compared"
 )
 
 
-def _pairs_with(results: Sequence[LanguagePairResult], key: Key) -> list[int]:
+def _pairs_with(results: Sequence[LanguagePairResult], key: str) -> list[int]:
     """Return the positions of the language pairs where a measure ranks metrics, else has values."""
     ranking = [pair for pair, result in enumerate(results) if result.is_ranked_by(key)]
     if ranking:
@@ -527,14 +523,14 @@ def _pairs_with(results: Sequence[LanguagePairResult], key: Key) -> list[int]:
 def _means(
     results: Sequence[LanguagePairResult],
     sums: Sequence[Mapping[str, Sums]],
-    pairs_of: Mapping[Key, Sequence[int]],
+    pairs_of: Mapping[str, Sequence[int]],
     permutations: int,
     seed: int,
 ) -> tuple[tuple[MetricMean, ...], dict[str, MeasureTests]]:
     """Return the means of metrics and then of sentinels, and the tests of these."""
     by_name: dict[tuple[Kind, str], dict[int, MetricAgreement]] = {}  # by name and pair
     golds = set[str]()
-    keys: dict[Key, None] = {}
+    keys: dict[str, None] = {}
     for pair, result in enumerate(results):
         keys |= dict.fromkeys(filter(result.is_ranked_by, result.ranked_by))
         for kind, metric in result.by_kind():
@@ -551,24 +547,20 @@ def _means(
             if name not in golds and len(with_value) == len(pairs_of[key]):
                 names.append(name)
         sums_of_pairs = [sums[pair] for pair in pairs_of[key]]
-        tests[label(key)] = _compared(sums_of_pairs, key, names, permutations, seed)
+        tests[key] = _compared(sums_of_pairs, key, names, permutations, seed)
     means = []
     for (kind, name), metrics in by_name.items():
-        measures = {label(key): _average(metrics, key, pairs_of[key]) for key in AVERAGED}
-        ranks = {}
-        for measure, of_measure in tests.items():
-            if name in of_measure.ranks:
-                ranks[measure] = of_measure.ranks[name]
-        means.append(MetricMean(name, len(metrics), measures, ranks, kind))
+        measures = {key: _average(metrics, key, pairs_of[key]) for key in AVERAGED}
+        means.append(MetricMean(name, len(metrics), measures, _ranks(name, tests), kind))
 
     def place(mean: MetricMean) -> list[float]:
-        values = [_falling(mean[label(key)]) for key in (*ranked_by, *AVERAGED)]
+        values = [_falling(mean[key]) for key in (*ranked_by, *AVERAGED)]
         return [float(mean.kind == "sentinels"), *values]
 
     return tuple(sorted(means, key=place)), tests
 
 
-def _average(metrics: Mapping[int, MetricAgreement], key: Key, pairs: Sequence[int]) -> Measure:
+def _average(metrics: Mapping[int, MetricAgreement], key: str, pairs: Sequence[int]) -> Measure:
     """Average over the language pairs with a measure, as independent (Zou and Donner, 2008)."""
     of_pairs = [metrics[pair].measure(key) for pair in pairs if pair in metrics]
     measures = list(filter(None, of_pairs))

@@ -15,7 +15,6 @@ from bertscore_onnx_evaluation.metrics.agreement import (
     R_OF_SYSTEMS,
     LanguagePairResult,
     MetricMean,
-    label,
 )
 from bertscore_onnx_evaluation.metrics.correlation import Measure
 from bertscore_onnx_evaluation.metrics.measures_table import MeasuresTable
@@ -247,7 +246,7 @@ def _table_of(result: LanguagePairResult) -> MeasuresTable:
         for key in keys:
             measure = metric.measure(key)
             if measure is not None:
-                rows[metric.name][label(key)] = measure
+                rows[metric.name][key] = measure
     exchanged = dict.fromkeys(result.tests, _counted({result.units: result.num_units}))
     return MeasuresTable(heading_of(result), rows, result.tests, exchanged, result.golds)
 

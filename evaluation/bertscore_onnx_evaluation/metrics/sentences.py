@@ -9,9 +9,7 @@ from bertscore_onnx_evaluation.metrics.agreement import (
     OF_OUTPUTS,
     OF_SYSTEMS,
     R_OF_OUTPUTS,
-    Key,
     LanguagePairResult,
-    label,
     values_of,
 )
 from bertscore_onnx_evaluation.metrics.correlation import HUMAN_CONSTANT
@@ -100,7 +98,7 @@ def _relation_to_sentinels(best: str, tests: MeasureTests, *, is_alone: bool) ->
 
 def verdict_of(result: LanguagePairResult) -> str:
     """Return the verdict on a language pair, also on metrics the wrong way round."""
-    values = {label(key): values_of(result.ranked, key) for key in result.ranked_by}
+    values = {key: values_of(result.ranked, key) for key in result.ranked_by}
     sentence = verdict(values, result.tests) or _no_verdict(result)
     if not result.reversed:
         return sentence
@@ -133,12 +131,12 @@ def heading_of(result: LanguagePairResult) -> str:
     for key in result.ranked_by:
         measures = [metric.measure(key) for metric in result.metrics]
         measure = next(filter(None, measures))
-        basis = f"{count(measure.n)} {MEASURES[label(key)].about}"
+        basis = f"{count(measure.n)} {MEASURES[key].about}"
         if measure.groups > 1:  # of pairs, in segments
             basis = f"{plural(measure.n, 'pair')} in {plural(measure.groups, 'segment')}"
             if key == OF_SYSTEMS and measure.groups < result.shared:
                 basis += " or more"
-        bases.append(f"{MEASURES[label(key)].title} of {basis}")
+        bases.append(f"{MEASURES[key].title} of {basis}")
     return "\n".join(filter(None, [heading, "; ".join(bases)]))
 
 
@@ -167,15 +165,14 @@ def _reasons_of_missing_values(result: LanguagePairResult) -> list[str]:
     keys = [OF_SYSTEMS, OF_OUTPUTS]
     if R_OF_OUTPUTS in result.ranked_by:
         keys.append(R_OF_OUTPUTS)
-    metrics: dict[tuple[Key, str], list[str]] = {}  # by measure and reason
+    metrics: dict[tuple[str, str], list[str]] = {}  # by measure and reason
     for metric in result.metrics:
         for key in keys:
-            measure = metric.measures.get(key)
-            if measure is not None and measure.value is None:
+            measure = metric.measures[key]
+            if measure.value is None:
                 metrics.setdefault((key, measure.reason), []).append(metric.name)
     sentences = []
     for (key, reason), names in metrics.items():
-        sentences.append(
-            f"No {MEASURES[label(key)].title} of {key[0]}s ({', '.join(names)}): {reason}"
-        )
+        level = "systems" if key == OF_SYSTEMS else "segments"
+        sentences.append(f"No {MEASURES[key].title} of {level} ({', '.join(names)}): {reason}")
     return sentences
