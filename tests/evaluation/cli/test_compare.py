@@ -211,7 +211,7 @@ def test_a_system_that_failed_in_every_row_is_compared(run, refused, write, new)
     stderr = refused("compare", "-c", write("outputs.csv", "\n".join(wide)), "--metric", "chrf")
     assert "no column 'candidate'" in stderr
     for lines, named in ((wide, ("--systems", "old", "mid", "new")), (long, ("--baseline", "A"))):
-        options = ("--metric", "chrf", "--fail-if-worse", *named)
+        options = ("--metric", "chrf", "--fail-if-worse", "--resamples", 500, *named)
         result = run("compare", "-c", write("outputs.csv", "\n".join(lines)), *options)
         assert result.exit_code == 1
         assert re.search("Failed: chrF: (new|C) is worse than (old|A)", result.stderr)
@@ -220,7 +220,8 @@ def test_a_system_that_failed_in_every_row_is_compared(run, refused, write, new)
 def test_a_text_may_look_like_a_number(run, refused, write):
     lines = outputs("the cat")
     lines[9] = lines[9].replace("the cat", "2023")
-    options = ("--metric", "chrf", "--examples", 0, "--systems", "old", "mid", "new")
+    options = ("--metric", "chrf", "--examples", 0, "--resamples", 50)
+    options += ("--systems", "old", "mid", "new")
     result = run("compare", "-c", write("outputs.csv", "\n".join(lines)), *options)
     assert (
         "systems old, mid, new; reference reference; segments by id; ignored note, ''."

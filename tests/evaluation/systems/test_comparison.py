@@ -277,26 +277,29 @@ def test_every_output_says_the_same_and_nothing_that_numbers_refute(situation, m
         assert check_margins(found, record) == (len(found.systems) - 1) * (1 + groups)
 
 
-def test_the_situations_have_something_to_say(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "5000")
-    shown = {situation: compare(**options).table() for situation, options in SITUATIONS.items()}
-    for situation, words in {
-        "few segments": "Tested on 6 segments only.",
-        "equal": "None of 60 segments differs; on others they may.",
-        "few that differ": "Only 3 of 60 segments differ, too few to rely on",
-        "zeros and ones": (
+@pytest.mark.parametrize(
+    ("situation", "words"),
+    [
+        ("few segments", "Tested on 6 segments only."),
+        ("equal", "None of 60 segments differs; on others they may."),
+        ("few that differ", "Only 3 of 60 segments differ, too few to rely on"),
+        (
+            "zeros and ones",
             "* p < 0.05: McNemar's test, exact, intervals by 10,000 swaps, seed 12345, "
-            "two-sided, after"
+            "two-sided, after",
         ),
-        "runs": "means of 2 runs",
-        "segments left out": "1 segment left out",
-        "groups": "Not tested, since they have fewer than 20 segments: web.",
-        "unequal documents": "which tell as much as 2.8 of one size",
-        "two metrics": "ter (lower is better)",
-        "few swaps": "no p can be below 0.05",
-        "texts": "30 segments with 2 references",
-    }.items():
-        assert words in shown[situation], situation
+        ("runs", "means of 2 runs"),
+        ("segments left out", "1 segment left out"),
+        ("groups", "Not tested, since they have fewer than 20 segments: web."),
+        ("unequal documents", "which tell as much as 2.8 of one size"),
+        ("two metrics", "ter (lower is better)"),
+        ("few swaps", "no p can be below 0.05"),
+        ("texts", "30 segments with 2 references"),
+    ],
+)
+def test_a_situation_has_something_to_say(situation, words, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "5000")
+    assert words in compare(**SITUATIONS[situation]).table()
 
 
 def test_the_methods_name_test_unit_correction_and_seed():
