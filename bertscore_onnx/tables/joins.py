@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import chain, combinations, product
+from itertools import chain, product
 from unicodedata import normalize
 
 import numpy as np
@@ -343,20 +343,6 @@ class Rows:
     at: Sequence[int] = ()
     """The row in the table of each row, (rows,)."""
 
-    @property
-    def is_indexed(self) -> bool:
-        """Whether pandas' index holds ids: another than 0, 1, 2 and so on."""
-        if self.ids is not None or self.labels is None:
-            return False
-        positions = list(map(str, range(self.number)))
-        return list(map(id_text, self.labels)) != positions
-
-    def by_label(self) -> "Rows":
-        """Return the rows with the labels of pandas as ids, if they have labels."""
-        if self.labels is None:
-            return self
-        return replace(self, ids=list(map(id_text, self.labels)))
-
     def part(self, rows: Sequence[int]) -> "Rows":
         """Return only these of the rows, which have ids."""
         all_ids = self.ids or ()
@@ -527,24 +513,6 @@ class JoinCheck:
         self._keys = cache(self._keys_of_column)
         self._counts = cache(self._is_counter)
         self._words = cache(self._words_of_row)
-
-    def of_tables(self, tables: Sequence[Sequence[TablePart]]) -> dict[WholeTable, str]:
-        """Return what an output says of how the rows of tables were joined.
-
-        The further parts of a table are compared with its first part, and the first parts with each
-        other. InputError is raised as by `how`.
-        """
-        pairs = list(combinations([parts[0] for parts in tables], 2))
-        for first, *further in tables:
-            pairs += [(first, part) for part in further]
-        said: dict[WholeTable, str] = {}
-        for first, second in pairs:
-            how = self.how(first, second)
-            for part in (first, second):
-                # The join of which the least is known counts.
-                if part.table not in said or "nothing" in how:
-                    said[part.table] = how
-        return said
 
     def how(self, first: TablePart, second: TablePart) -> str:
         """Return what an output says of a join, such as "by id: 'question' agrees".

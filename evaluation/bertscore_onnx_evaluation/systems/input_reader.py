@@ -38,6 +38,7 @@ from bertscore_onnx.tables.roles import (
 from bertscore_onnx.tables.table import listed
 from bertscore_onnx.tables.whole_table import WholeTable, is_frame, row_labels
 from bertscore_onnx.text.texts import collect_strings
+from bertscore_onnx_evaluation.systems.row_labels import is_indexed, with_labels_as_ids
 
 Frame = Any
 """A data frame in any form that `BERTScorer.score_frame` takes, but for a mapping."""
@@ -471,8 +472,8 @@ class InputReader:
         keys = list(zip(*by_role, strict=True))
         if len({*keys}) < 2:
             return {next(iter(keys), ("", "", "")): whole}
-        if whole.is_indexed:
-            whole = whole.by_label()
+        if is_indexed(whole):
+            whole = with_labels_as_ids(whole)
         if whole.ids is None:
             raise InputError(
                 f"{table.title} has several rows for a segment, so its segments need ids. Name "

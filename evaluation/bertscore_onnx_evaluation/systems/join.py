@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from itertools import chain, compress
+from itertools import chain, combinations, compress
 from operator import itemgetter
 from typing import Any, get_args
 
@@ -36,6 +36,7 @@ from bertscore_onnx_evaluation.systems.input_reader import (
     Missing,
     Value,
 )
+from bertscore_onnx_evaluation.systems.row_labels import is_indexed, with_labels_as_ids
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,9 +147,9 @@ def _with_labels(inputs: Inputs) -> Inputs:
     """Return inputs with the labels of pandas as ids, or unchanged if all are 0, 1, 2 and so on."""
     columns = chain.from_iterable(inputs.values())
     rows_of_all = list(dict.fromkeys(column.rows for column in columns))
-    if not any(rows.is_indexed for rows in rows_of_all):
+    if not any(map(is_indexed, rows_of_all)):
         return inputs
-    by_label = {rows: rows.by_label() for rows in rows_of_all}
+    by_label = {rows: with_labels_as_ids(rows) for rows in rows_of_all}
     labelled = {}
     for key, runs in inputs.items():
         labelled[key] = [replace(column, rows=by_label[column.rows]) for column in runs]
@@ -186,7 +187,24 @@ def _how_joined(
                 of_system = name.rstrip()
             parts.append(TablePart(table, rows, outputs, left_out, of_system))
         tables.append(parts)
-    return JoinCheck(rows_of).of_tables(tables)
+    return _how_of_tables(JoinCheck(rows_of), tables)
+
+
+def _how_of_tables(
+    check: JoinCheck, tables: Sequence[Sequence[TablePart]]
+) -> dict[WholeTable, str]:
+    """Compare the parts of a table with its first, and the first parts with each other."""
+    pairs = list(combinations([parts[0] for parts in tables], 2))
+    for first, *further in tables:
+        pairs += [(first, part) for part in further]
+    said: dict[WholeTable, str] = {}
+    for first, second in pairs:
+        how = check.how(first, second)
+        for part in (first, second):
+            # The join of which the least is known counts.
+            if part.table not in said or "nothing" in how:
+                said[part.table] = how
+    return said
 
 
 _ROLES_OF_RESULTS = ("score", "system", "metric", "run")
