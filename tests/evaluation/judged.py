@@ -1,3 +1,5 @@
+from itertools import combinations
+
 import numpy as np
 
 from bertscore_onnx_evaluation.metric_scores import MetricScores
@@ -27,3 +29,18 @@ def judged(human, metrics, *, systems=None, texts=None, language_pair="cs-en", *
         references=tuple(tuple((reference,) for _, reference in row) for row in texts or ()),
         **fields,
     )
+
+
+def accuracies_at(epsilon, human, metric):
+    """Return acc*_eq of each segment that has a judged pair, its definition as it is written."""
+    accuracies = []
+    for g, m in zip(human.T, metric.T, strict=True):
+        right = []
+        for i, j in combinations(np.flatnonzero(~np.isnan(g)), 2):
+            if abs(m[i] - m[j]) <= epsilon:
+                right.append(g[i] == g[j])
+            else:
+                right.append((g[i] - g[j]) * (m[i] - m[j]) > 0)
+        if right:
+            accuracies.append(np.mean(right))
+    return np.array(accuracies)

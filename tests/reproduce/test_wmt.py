@@ -1,7 +1,6 @@
 import csv
 import gzip
 import json
-from statistics import fmean
 
 import pytest
 
@@ -133,25 +132,6 @@ def test_the_reference_may_be_named_and_has_to_be_if_there_are_several(rows_of, 
         line["tgt_text"][human("refA")] = "another"
     with pytest.raises(SystemExit, match="has the references"):
         rows_of(write_lines(path, lines))
-
-
-def test_meta_averages_the_annotators_of_an_output(run_json, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(
-        "sys.argv", ["", str(write_lines(tmp_path / "humeval.jsonl", wmt25_lines()))]
-    )
-    wmt.main()
-    table = tmp_path / "judgements.tsv"
-    table.write_text(capsys.readouterr().out)
-    [found] = run_json("meta", table, "--score", "M", "--resamples", "20")[
-        "language_pairs"
-    ].values()
-    means = [
-        fmean(fmean(of.values()) for at in range(len(SEGMENTS)) if (of := scores(system, at)))
-        for system in SYSTEMS[:3]
-    ]
-    assert dict(zip(found["systems"], found["human_scores"], strict=True)) == pytest.approx(
-        dict(zip(SYSTEMS[:3], means, strict=True))
-    )
 
 
 def test_a_set_of_the_metrics_tasks_is_a_row_for_each_output(rows_of, tmp_path):

@@ -29,17 +29,19 @@ CHRF: Scores = {
 }
 
 
-def score_lines(scores: Scores, copies: int = 1) -> str:
-    return "".join(
-        f"{system}\t{score}\n" for system, row in scores.items() for score in [*row] * copies
-    )
+def score_lines(scores: Scores) -> str:
+    lines = []
+    for system, row in scores.items():
+        lines.extend(f"{system}\t{score}\n" for score in row)
+    return "".join(lines)
 
 
 def means(scores: Scores) -> Scores:
-    judged = {
-        system: [score for score in row if score is not None] for system, row in scores.items()
-    }
-    return {system: [sum(row) / len(row)] for system, row in judged.items()}
+    found = {}
+    for system, row in scores.items():
+        judged = [score for score in row if score is not None]
+        found[system] = [sum(judged) / len(judged)]
+    return found
 
 
 def write(folder: Path, name: str, content: str) -> Path:
@@ -49,46 +51,29 @@ def write(folder: Path, name: str, content: str) -> Path:
     return path
 
 
-def write_eval_set(folder: Path, language_pair: str = "he-en", copies: int = 1) -> Path:
-    """Write a set of five systems and five segments, of which people judged all but the fourth, and
-    return its folder.
+def write_eval_set(folder: Path) -> Path:
+    """Write a set of he-en, of five systems and five segments, of which people judged all but the
+    fourth, and return its folder.
 
-    The segments are repeated as often as there are copies. Its reference is refB; refA is another.
-    BLEU has scores of systems that are no means.
+    Its reference is refB; refA is another. BLEU has scores of systems that are no means.
     """
-    for level, of_level in (("seg", lambda scores: scores), ("sys", means)):
-        repeated = copies if level == "seg" else 1
-        human, chrf = of_level(HUMAN), of_level(CHRF)
-        bleu = (
-            BLEU if level == "seg" else {"A": [24], "B": [35], "C": [19], "D": [29], "refA": [36]}
-        )
-        write(
-            folder, f"human-scores/{language_pair}.mqm.{level}.score", score_lines(human, repeated)
-        )
-        write(
-            folder,
-            f"metric-scores/{language_pair}/BLEU-refB.{level}.score",
-            score_lines(bleu, repeated),
-        )
-        write(
-            folder,
-            f"metric-scores/{language_pair}/chrF-refB.{level}.score",
-            score_lines(chrf, repeated),
-        )
-    segments = range(1, 5 * copies + 1)
-    write(
-        folder,
-        f"sources/{language_pair}.txt",
-        "".join(f"source {segment}\n" for segment in segments),
-    )
+    corpus_bleu = {"A": [24], "B": [35], "C": [19], "D": [29], "refA": [36]}
+    scores = {
+        "human-scores/he-en.mqm.seg": HUMAN,
+        "human-scores/he-en.mqm.sys": means(HUMAN),
+        "metric-scores/he-en/BLEU-refB.seg": BLEU,
+        "metric-scores/he-en/BLEU-refB.sys": corpus_bleu,
+        "metric-scores/he-en/chrF-refB.seg": CHRF,
+        "metric-scores/he-en/chrF-refB.sys": means(CHRF),
+    }
+    for name, of_systems in scores.items():
+        write(folder, f"{name}.score", score_lines(of_systems))
+    texts = {"sources/he-en": "source {}"}
     for name in ("refA", "refB"):
-        lines = "".join(
-            f"the cat number {segment} sat on the mat of {name}\n" for segment in segments
-        )
-        write(folder, f"references/{language_pair}.{name}.txt", lines)
+        texts[f"references/he-en.{name}"] = f"the cat number {{}} sat on the mat of {name}"
     for position, system in enumerate([*HUMAN, "refB"]):
-        lines = "".join(
-            f"a cat number {segment} sat {'still ' * position}on it\n" for segment in segments
-        )
-        write(folder, f"system-outputs/{language_pair}/{system}.txt", lines)
+        still = "still " * position
+        texts[f"system-outputs/he-en/{system}"] = f"a cat number {{}} sat {still}on it"
+    for name, text in texts.items():
+        write(folder, f"{name}.txt", "".join(f"{text.format(at)}\n" for at in range(1, 6)))
     return folder

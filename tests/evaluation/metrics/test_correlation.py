@@ -15,6 +15,7 @@ from bertscore_onnx_evaluation.metrics.correlation import (
     superiority,
     tie_calibrated_accuracy,
 )
+from tests.evaluation.judged import accuracies_at
 
 
 @pytest.fixture
@@ -209,20 +210,6 @@ def test_soft_accuracy_needs_permutations():
         soft_pairwise_accuracy(VARIED, VARIED, permutations=0)
 
 
-def accuracy_at(epsilon, human, metric):
-    """Score every segment in turn, the definition as it is written."""
-    segments = []
-    for g, m in zip(human.T, metric.T, strict=True):
-        right = []
-        for i, j in itertools.combinations(np.flatnonzero(~np.isnan(g)), 2):
-            tie_of_people, tie_of_metric = g[i] == g[j], abs(m[i] - m[j]) <= epsilon
-            concordant = not tie_of_metric and (g[i] - g[j]) * (m[i] - m[j]) > 0
-            right.append(concordant or (tie_of_people and tie_of_metric))
-        if right:
-            segments.append(np.mean(right))
-    return np.mean(segments)
-
-
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("gaps", [0, 0.3])
 def test_it_is_the_best_of_all_thresholds(seed, gaps):
@@ -233,7 +220,7 @@ def test_it_is_the_best_of_all_thresholds(seed, gaps):
     candidates = {0.0} | {
         abs(a - b) for column in metric.T for a, b in itertools.combinations(column, 2)
     }
-    accuracies = {epsilon: accuracy_at(epsilon, human, metric) for epsilon in candidates}
+    accuracies = {epsilon: accuracies_at(epsilon, human, metric).mean() for epsilon in candidates}
 
     result = tie_calibrated_accuracy(human, metric)
 
