@@ -134,6 +134,11 @@ def shortened(text: str, most: int = 40) -> str:
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
+def plural(number: int, noun: str) -> str:
+    """Write a number of things, such as `3 systems`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def either(names: Iterable[str]) -> str:
     """Return names as the choices in a message, such as `a, b or c`."""
     *earlier, last = names

@@ -22,8 +22,9 @@ from bertscore_onnx.cli.pairs import OpenFile, TextPairs, open_pairs
 from bertscore_onnx.cli.specs import columns_of, columns_option
 from bertscore_onnx.cli.terminal import echo, print_table, write_utf8
 from bertscore_onnx.errors import InputError, one_line
-from bertscore_onnx.tables.aligned import terminal_width
+from bertscore_onnx.tables.aligned import aligned, terminal_width
 from bertscore_onnx.tables.formats import FORMATS, FileFormat
+from bertscore_onnx.tables.order import natural_key
 from bertscore_onnx.tables.roles import roles_of_command
 from bertscore_onnx.tables.score_columns import SCORE_NAMES, check_score_names
 
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from bertscore_onnx.scores import Score
     from bertscore_onnx.settings import ScorerSettings
     from bertscore_onnx.tables.readers import RawRow
-    from bertscore_onnx.tables.table import Column
     from bertscore_onnx.tables.writers import RowsToWrite
 
 SAVE_SECONDS = 8.0
@@ -542,8 +542,6 @@ Groups = Mapping[str, Means]
 
 def _means_of_groups(groups: Groups, title: str) -> list[dict[str, Any]]:
     """Return the means of each group in the natural order of their names, called by a title."""
-    from bertscore_onnx.tables.table import natural_key
-
     return [{title: name, **groups[name].to_dict()} for name in sorted(groups, key=natural_key)]
 
 
@@ -565,12 +563,18 @@ def _print_means(signature: str, means: Means, groups: Groups, file: TextIO) -> 
             line = line.replace(" P: ", "\nP: ")
         print(line, file=file)
     if groups:
-        from bertscore_onnx.tables.table import Table, count, number
+        print(f"\n{_table_of_groups(groups)}", file=file)
 
-        columns: list[Column] = [("group", "group", str), ("pairs", "pairs", count)]
-        for title, name in zip(("P", "R", "F1"), SCORE_NAMES, strict=True):
-            columns.append((title, name, number(_DIGITS)))
-        print(f"\n{Table(columns, _means_of_groups(groups, 'group')).text()}", file=file)
+
+def _table_of_groups(groups: Groups) -> str:
+    """Return the table of the means of groups, within the width of the terminal."""
+    rows = [["group", "pairs", "P", "R", "F1"]]
+    for means in _means_of_groups(groups, "group"):
+        scores = [f"{means[name]:.{_DIGITS}f}" for name in SCORE_NAMES]
+        rows.append([means["group"], f"{means['pairs']:,}", *scores])
+    numbers = range(1, len(rows[0]))
+    lines = aligned(rows, terminal_width(), right=numbers, whole=numbers, has_rule=True)
+    return "\n".join(lines)
 
 
 # What is written: TSV or CSV under a header, JSON lines, one JSON object, or Parquet.

@@ -18,11 +18,11 @@ from unicodedata import normalize
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import Argument, InputError
+from bertscore_onnx.errors import Argument, InputError, plural
 from bertscore_onnx.tables.columns import id_text
+from bertscore_onnx.tables.order import natural_key
 from bertscore_onnx.tables.roles import USUAL_NAMES, check_order_of_ids, id_columns, plain_name
 from bertscore_onnx.tables.score_columns import BEST, SCORE_NAMES, UNKNOWN
-from bertscore_onnx.tables.table import natural_key, plural
 from bertscore_onnx.tables.whole_table import WholeTable
 
 BY_PRODUCTS = (*SCORE_NAMES, "score", BEST, "truncated", UNKNOWN)

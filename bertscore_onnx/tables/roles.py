@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 
 from bertscore_onnx.errors import Argument, InputError, shown_names
+from bertscore_onnx.tables.order import natural_key
 
 USUAL_NAMES: Mapping[str, tuple[str, ...]] = {
     "candidate": (
@@ -226,8 +227,6 @@ def check_order_of_ids(ids: Iterable[tuple[str, str]], title: str, plain: str) -
         title: the table with the ids.
         plain: the input without ids that is joined with it by position.
     """
-    from bertscore_onnx.tables.table import natural_key  # costs start-up time
-
     earlier = ""
     for place, name in ids:
         if earlier and natural_key(name) < natural_key(earlier):

@@ -7,7 +7,6 @@ from itertools import chain
 from bertscore_onnx.errors import Argument, InputError
 from bertscore_onnx.tables.columns import column_names
 from bertscore_onnx.tables.roles import NO_IDS, ROLES_OF_FORMS, check_uses, roles_of_command
-from bertscore_onnx.tables.table import listed
 from bertscore_onnx.tables.whole_table import WholeTable
 from bertscore_onnx_evaluation.systems.input_reader import (
     InputReader,
@@ -15,6 +14,7 @@ from bertscore_onnx_evaluation.systems.input_reader import (
     Roles,
     several_columns,
 )
+from bertscore_onnx_evaluation.table import listed
 
 ROLES = roles_of_command("compare")
 """The roles of columns, in the order in which the output has them."""

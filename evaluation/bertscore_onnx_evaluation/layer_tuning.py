@@ -4,7 +4,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from bertscore_onnx.tables.table import (
+from bertscore_onnx_evaluation.results import Result
+from bertscore_onnx_evaluation.standing import Stand, interval, relations
+from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS, SIGNIFICANT
+from bertscore_onnx_evaluation.table import (
     MISSING,
     Column,
     Table,
@@ -14,9 +17,6 @@ from bertscore_onnx.tables.table import (
     p_value,
     plain,
 )
-from bertscore_onnx_evaluation.results import Result
-from bertscore_onnx_evaluation.standing import Stand, interval, relations
-from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS, SIGNIFICANT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from bertscore_onnx.errors import InputError
 from bertscore_onnx.tables.aligned import filled, terminal_width
-from bertscore_onnx.tables.table import Table, TableFormat, markdown_text
+from bertscore_onnx_evaluation.table import Table, TableFormat, markdown_text
 
 
 class Result(ABC):

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from bertscore_onnx.tables.table import Column, Format, Table, listed, plain
 from bertscore_onnx_evaluation.systems.paired_tests import SIGNIFICANT
+from bertscore_onnx_evaluation.table import Column, Format, Table, listed, plain
 
 LEVEL = 1 - SIGNIFICANT
 """The level of intervals."""

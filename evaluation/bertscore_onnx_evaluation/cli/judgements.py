@@ -11,6 +11,7 @@ from bertscore_onnx.cli.specs import ColumnNames
 from bertscore_onnx.cli.terminal import echo, with_options
 from bertscore_onnx.errors import InputError, either
 from bertscore_onnx.tables.columns import TextColumn
+from bertscore_onnx.tables.order import natural_key
 from bertscore_onnx.tables.roles import (
     DOCUMENT_COLUMNS,
     ID_COLUMNS,
@@ -18,7 +19,6 @@ from bertscore_onnx.tables.roles import (
     check_forms,
     first_usual,
 )
-from bertscore_onnx.tables.table import natural_key
 from bertscore_onnx.tables.whole_table import WholeTable
 from bertscore_onnx_evaluation.cli.meta_options import MetaOptions
 from bertscore_onnx_evaluation.metric_scores import MetricScores

@@ -13,8 +13,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import InputError, needs_extra
-from bertscore_onnx.tables.table import plural
+from bertscore_onnx.errors import InputError, needs_extra, plural
 from bertscore_onnx_evaluation.systems.corpus_scores import ROUNDING
 
 Floats = NDArray[np.float64]

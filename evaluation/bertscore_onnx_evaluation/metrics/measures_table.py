@@ -4,7 +4,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bertscore_onnx.tables.table import (
+from bertscore_onnx_evaluation.metrics.correlation import Measure
+from bertscore_onnx_evaluation.metrics.judged_systems import SENTINELS
+from bertscore_onnx_evaluation.metrics.ranks import MeasureTests
+from bertscore_onnx_evaluation.metrics.sentences import MEASURES, is_unranked, write_p
+from bertscore_onnx_evaluation.standing import LEVEL, interval, matrix
+from bertscore_onnx_evaluation.systems.paired_tests import SIGNIFICANT
+from bertscore_onnx_evaluation.table import (
     MISSING,
     Column,
     Format,
@@ -16,12 +22,6 @@ from bertscore_onnx.tables.table import (
     number,
     plain,
 )
-from bertscore_onnx_evaluation.metrics.correlation import Measure
-from bertscore_onnx_evaluation.metrics.judged_systems import SENTINELS
-from bertscore_onnx_evaluation.metrics.ranks import MeasureTests
-from bertscore_onnx_evaluation.metrics.sentences import MEASURES, is_unranked, write_p
-from bertscore_onnx_evaluation.standing import LEVEL, interval, matrix
-from bertscore_onnx_evaluation.systems.paired_tests import SIGNIFICANT
 
 Row = tuple[str, float, float | None, float | None]
 """A name, its value, and the ends of the interval."""

@@ -9,9 +9,8 @@ from itertools import chain
 
 import numpy as np
 
-from bertscore_onnx.errors import InputError
+from bertscore_onnx.errors import InputError, plural
 from bertscore_onnx.tables.repeats import RepeatCounter
-from bertscore_onnx.tables.table import plural
 from bertscore_onnx_evaluation.metric_scores import MetricScores
 from bertscore_onnx_evaluation.metrics.agreement import (
     MIN_SYSTEMS,

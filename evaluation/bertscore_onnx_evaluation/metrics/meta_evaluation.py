@@ -8,8 +8,7 @@ from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bertscore_onnx import __version__
-from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.table import Table, TableFormat, listed, plural
+from bertscore_onnx.errors import InputError, plural
 from bertscore_onnx_evaluation.metrics.agreement import (
     R_OF_OUTPUTS,
     R_OF_SYSTEMS,
@@ -28,6 +27,7 @@ from bertscore_onnx_evaluation.metrics.sentences import (
 )
 from bertscore_onnx_evaluation.results import Result
 from bertscore_onnx_evaluation.standing import LEVEL
+from bertscore_onnx_evaluation.table import Table, TableFormat, listed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

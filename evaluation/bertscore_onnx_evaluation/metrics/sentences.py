@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from shlex import quote
 from typing import NamedTuple
 
-from bertscore_onnx.tables.table import Format, count, listed, number, p_value, plural
+from bertscore_onnx.errors import plural
 from bertscore_onnx_evaluation.metrics.agreement import (
     OF_OUTPUTS,
     OF_SYSTEMS,
@@ -16,6 +16,7 @@ from bertscore_onnx_evaluation.metrics.correlation import HUMAN_CONSTANT
 from bertscore_onnx_evaluation.metrics.ranks import MeasureTests
 from bertscore_onnx_evaluation.standing import Stand, relations
 from bertscore_onnx_evaluation.systems.paired_tests import SIGNIFICANT
+from bertscore_onnx_evaluation.table import Format, count, listed, number, p_value
 
 write_p = p_value(3, SIGNIFICANT)
 """Writes a p-value of metrics."""

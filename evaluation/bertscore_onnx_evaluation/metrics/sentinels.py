@@ -16,12 +16,13 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.table import listed, natural_key, plural
+from bertscore_onnx.errors import InputError, plural
+from bertscore_onnx.tables.order import natural_key
 from bertscore_onnx_evaluation.metric_scores import MetricScores
 from bertscore_onnx_evaluation.metrics.agreement import MetricAgreement
 from bertscore_onnx_evaluation.metrics.correlation import Floats, mean_by_system
 from bertscore_onnx_evaluation.metrics.judged_systems import SENTINELS, JudgedSystems
+from bertscore_onnx_evaluation.table import listed
 
 RANDOM, SEGMENT, LENGTH, LENGTH_RATIO, OVERLAP = SENTINELS
 

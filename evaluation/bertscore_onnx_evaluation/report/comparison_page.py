@@ -12,7 +12,6 @@ from typing import Any
 
 from bertscore_onnx.errors import needs_extra
 from bertscore_onnx.similarity import MATCH_STYLE, match_html
-from bertscore_onnx.tables.table import count
 from bertscore_onnx_evaluation.report import wording
 from bertscore_onnx_evaluation.report.comparison_charts import distributions, intervals, scatter
 from bertscore_onnx_evaluation.systems.comparison_record import ComparisonRecord, Example
@@ -32,6 +31,7 @@ from bertscore_onnx_evaluation.systems.verdicts import (
     signed,
     verdict,
 )
+from bertscore_onnx_evaluation.table import count
 
 MAX_CHARACTERS = 2000
 """Of a text that is shown; the page states how many more there are."""

@@ -4,19 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from bertscore_onnx.errors import Argument, InputError, OptionalStep, needs_package
-from bertscore_onnx.tables.table import (
-    MISSING,
-    Column,
-    Format,
-    Table,
-    TableFormat,
-    count,
-    latex_value,
-    listed,
-    plain,
-    plural,
-)
+from bertscore_onnx.errors import Argument, InputError, OptionalStep, needs_package, plural
 from bertscore_onnx_evaluation.results import Result
 from bertscore_onnx_evaluation.standing import matrix
 from bertscore_onnx_evaluation.systems.comparison_record import ComparisonRecord, Example
@@ -42,6 +30,17 @@ from bertscore_onnx_evaluation.systems.verdicts import (
     untested_groups,
     verdict,
     within_margin,
+)
+from bertscore_onnx_evaluation.table import (
+    MISSING,
+    Column,
+    Format,
+    Table,
+    TableFormat,
+    count,
+    latex_value,
+    listed,
+    plain,
 )
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertscore_onnx import __version__
+from bertscore_onnx.errors import plural
 from bertscore_onnx.tables.repeats import RepeatCounter
-from bertscore_onnx.tables.table import count, listed, plural
 from bertscore_onnx_evaluation.column_roles import ColumnChoice, in_words
 from bertscore_onnx_evaluation.metric_scores import is_bertscore
 from bertscore_onnx_evaluation.systems.corpus_scores import ROUNDING
@@ -28,6 +28,7 @@ from bertscore_onnx_evaluation.systems.verdicts import (
     untested_groups,
     within_margin,
 )
+from bertscore_onnx_evaluation.table import count, listed
 
 if TYPE_CHECKING:
     from bertscore_onnx.similarity import TokenSimilarity

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bertscore_onnx.errors import InputError, InputTypeError
-from bertscore_onnx.tables.table import natural_key
+from bertscore_onnx.tables.order import natural_key
 from bertscore_onnx.tables.whole_table import is_frame, row_labels
 from bertscore_onnx_evaluation.systems.input_reader import Value, in_order, is_prf, numbers_of
 

@@ -35,10 +35,10 @@ from bertscore_onnx.tables.roles import (
     plain_name,
     usual_columns,
 )
-from bertscore_onnx.tables.table import listed
 from bertscore_onnx.tables.whole_table import WholeTable, is_frame, row_labels
 from bertscore_onnx.text.texts import collect_strings
 from bertscore_onnx_evaluation.systems.row_labels import is_indexed, with_labels_as_ids
+from bertscore_onnx_evaluation.table import listed
 
 Frame = Any
 """A data frame in any form that `BERTScorer.score_frame` takes, but for a mapping."""

@@ -25,7 +25,7 @@ from bertscore_onnx.tables.joins import (
     lacks_segment,
     rows_of_segments,
 )
-from bertscore_onnx.tables.table import natural_key
+from bertscore_onnx.tables.order import natural_key
 from bertscore_onnx.tables.whole_table import WholeTable
 from bertscore_onnx_evaluation.column_roles import ColumnChoice, check_roles, choices_of
 from bertscore_onnx_evaluation.systems.input_reader import (

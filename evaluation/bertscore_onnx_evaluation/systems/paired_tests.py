@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.table import p_value
 from bertscore_onnx_evaluation.metrics.correlation import scipy_module
 from bertscore_onnx_evaluation.systems.corpus_scores import ROUNDING, CorpusScores, SegmentMeans
 from bertscore_onnx_evaluation.systems.input_reader import Value
+from bertscore_onnx_evaluation.table import p_value
 
 SIGNIFICANT = 0.05
 """A p below it is significant, two-sided."""

@@ -12,12 +12,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bertscore_onnx.tables import table
-from bertscore_onnx.tables.table import count, listed, number, plural
-from bertscore_onnx_evaluation import standing
+from bertscore_onnx.errors import plural
+from bertscore_onnx_evaluation import standing, table
 from bertscore_onnx_evaluation.metric_scores import SACREBLEU, is_bertscore
 from bertscore_onnx_evaluation.standing import Stand, relations
 from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS, SIGNIFICANT, TestName
+from bertscore_onnx_evaluation.table import count, listed, number
 
 COMPUTED = {
     "bertscore": ("BERTScore F1", 4),

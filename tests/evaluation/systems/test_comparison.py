@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from bertscore_onnx import __version__
-from bertscore_onnx.tables.table import latex_text
 from bertscore_onnx_evaluation import compare, paired_permutation
+from bertscore_onnx_evaluation.table import latex_text
 from tests.support.html_tree import tree_of
 from tests.support.scores import WORDS
 

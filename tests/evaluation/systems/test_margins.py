@@ -10,14 +10,14 @@ import pytest
 from scipy import stats
 
 from bertscore_onnx import BERTScorer
-from bertscore_onnx.errors import InputError
-from bertscore_onnx.tables.table import latex_text, plural
+from bertscore_onnx.errors import InputError, plural
 from bertscore_onnx_evaluation import SegmentMeans, SummedStatistics, compare
 from bertscore_onnx_evaluation.metric_scores import score_systems
 from bertscore_onnx_evaluation.systems.margins import MarginBounds, margin_bounds
 from bertscore_onnx_evaluation.systems.metric_results import margin_result
 from bertscore_onnx_evaluation.systems.paired_tests import paired_permutation
 from bertscore_onnx_evaluation.systems.verdicts import MetricResult, SystemResult, verdict
+from bertscore_onnx_evaluation.table import latex_text
 from tests.evaluation.simulations import LOSSES
 from tests.support.scores import WORDS
 

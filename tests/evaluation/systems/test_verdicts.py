@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bertscore_onnx.tables import table
+from bertscore_onnx_evaluation import table
 from bertscore_onnx_evaluation.systems.verdicts import (
     MetricResult,
     SystemResult,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from bertscore_onnx.tables.table import Table, number
+from bertscore_onnx_evaluation.table import Table, number
 
 NAMES = st.text("ab <>|*_`#[]()!\\&~-\t\n\xa0") | st.text(st.characters(exclude_characters="\0"))
 

@@ -285,23 +285,8 @@ def count(value: int | None) -> str:
     return f"{value:,}"
 
 
-def plural(number: int, noun: str) -> str:
-    """Write a number of things, such as `3 systems`."""
-    return f"{count(number)} {noun}{'' if number == 1 else 's'}"
-
-
 def listed(names: Sequence[str]) -> str:
     """Write names in a sentence, such as `a, b and c`."""
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def natural_key(name: str | int) -> tuple[list[Any], str]:
-    """Return a key to sort names by, so that seg-2 comes before seg-10."""
-    parts: list[Any] = re.split(r"([0-9]+)", str(name))
-    for position in range(1, len(parts), 2):
-        # Numbers sort by length, then by digits: they may be too long for int.
-        digits = parts[position].lstrip("0")
-        parts[position] = (len(digits), digits)
-    return parts, str(name)
