@@ -10,7 +10,6 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
 
 import typer
@@ -589,7 +588,7 @@ def lines(
     rows: Callable[[], "RowsToWrite"],
     means: Means,
     signature: Callable[[], str],
-    groups: Groups = MappingProxyType({}),
+    groups: Groups,
 ) -> Iterator[str]:
     """Yield the lines to write, each as soon as its pair is scored.
 

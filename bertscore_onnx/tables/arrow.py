@@ -6,12 +6,11 @@
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow
 
 from bertscore_onnx.errors import Argument, InputError, shortened
-
-if TYPE_CHECKING:
-    import pyarrow
 
 
 class ColumnTypes:
@@ -21,9 +20,7 @@ class ColumnTypes:
     them; a field that a row lacks is null there.
     """
 
-    def __init__(
-        self, title: str, known: "pyarrow.Schema | None" = None, num_rows: int = 0
-    ) -> None:
+    def __init__(self, title: str, known: pyarrow.Schema | None = None, num_rows: int = 0) -> None:
         self._title = title
         self._known = known
         self._types: dict[str, pyarrow.DataType] = {}
@@ -38,8 +35,6 @@ class ColumnTypes:
 
     def add(self, records: Sequence[Mapping[str, object]]) -> None:
         """Add rows."""
-        import pyarrow
-
         self.num_rows += len(records)
         if self._known is not None:
             return
@@ -57,22 +52,20 @@ class ColumnTypes:
 
     def schema(
         self, names: Iterable[str], texts: Collection[str], remedy: tuple[str | Argument, ...]
-    ) -> "pyarrow.Schema":
+    ) -> pyarrow.Schema:
         """Return columns with their types, those of texts as lists if a row has a list.
 
         InputError, with the remedy, is raised if values have no common type that Parquet has.
         """
-        import pyarrow
-
-        fields = [self._field(name, remedy, is_text=name in texts) for name in names]
+        fields = []
+        for name in names:
+            fields.append(self._field(name, remedy, is_text=name in texts))
         return pyarrow.schema(fields)
 
     def _field(
         self, name: str, remedy: tuple[str | Argument, ...], *, is_text: bool
-    ) -> "pyarrow.Field":
+    ) -> pyarrow.Field:
         """Return a column with its type."""
-        import pyarrow
-
         if self._known is not None:
             return self._known.field(name)
         if is_text:
@@ -89,19 +82,15 @@ class ColumnTypes:
         return pyarrow.field(name, self._types[name])
 
 
-def _common_type(kind: "pyarrow.DataType", other: "pyarrow.DataType") -> "pyarrow.DataType":
+def _common_type(kind: pyarrow.DataType, other: pyarrow.DataType) -> pyarrow.DataType:
     """Return a type that holds the values of both; raise an error of Arrow if there is none."""
-    import pyarrow
-
     # Arrow finds common types of the fields of schemas alone.
     schemas = [pyarrow.schema([("values", kind)]), pyarrow.schema([("values", other)])]
     return pyarrow.unify_schemas(schemas, promote_options="permissive").field(0).type
 
 
-def _conflict(before: "pyarrow.DataType", values: Sequence[object]) -> str:
+def _conflict(before: pyarrow.DataType, values: Sequence[object]) -> str:
     """Return why values have no type in common with those before, of the type `before`."""
-    import pyarrow
-
     kinds = []
     if not pyarrow.types.is_null(before):
         kinds.append(str(before))
@@ -133,14 +122,12 @@ def _unwritable(kind: Any) -> str:
 
 
 def column_of(
-    records: Sequence[Mapping[str, object]], field: "pyarrow.Field", title: str
-) -> "pyarrow.Array":
+    records: Sequence[Mapping[str, object]], field: pyarrow.Field, title: str
+) -> pyarrow.Array:
     """Return a column of records in the type of its field.
 
     Raise InputError if a value does not have it.
     """
-    import pyarrow
-
     if not records:
         return pyarrow.nulls(0, field.type)
     values = [record.get(field.name) for record in records]
@@ -165,7 +152,7 @@ def _texts_as(value: object, *, is_list: bool) -> str | list[str | None] | None:
         return _text_of(value)
     if not isinstance(value, list):
         return [_text_of(value)]
-    return [_text_of(item) for item in value]
+    return list(map(_text_of, value))
 
 
 def _text_of(value: object) -> str | None:

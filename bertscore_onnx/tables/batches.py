@@ -200,8 +200,9 @@ _LISTS: dict[str, Callable[[Any], list[object]]] = {
 def _as_list(column: Any) -> list[object]:
     """Return a column as Python objects, with arrays of references as lists."""
     to_list = _LISTS.get(_package_of(column), list)
-    items = []
-    for item in to_list(column):
+    items = to_list(column)
+    for position, item in enumerate(items):
         # Arrow's have arrays where Ray keeps tensors.
-        items.append(item.tolist() if isinstance(item, np.ndarray) else item)
+        if isinstance(item, np.ndarray):
+            items[position] = item.tolist()
     return items

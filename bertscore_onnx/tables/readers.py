@@ -6,6 +6,7 @@ A few rows are in memory at a time.
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from bertscore_onnx.errors import InputError
@@ -145,7 +146,9 @@ class TableReader(ABC):
         """Read the table to its end, and return the types of its columns."""
         from bertscore_onnx.tables.arrow import ColumnTypes  # needs pyarrow
 
-        known = None if self.names is None else self.schema
+        known = None
+        if self.names is not None:
+            known = self.schema
         types = ColumnTypes(self.place, known)
         for records in _batches_of_records(self):
             types.add(records)
@@ -191,7 +194,7 @@ class HeadedReader(TableReader):
     ) -> Iterator[tuple[list[str], RawRow]]:
         """Yield the texts of some columns, and the rows."""
         found = self.find(columns)
-        names = [column.name for column in found]
+        names = list(map(attrgetter("name"), found))
         for place, values, row in self.values(names, keeps_rows=keeps_rows):
             yield texts_of_row(found, values, place), row
 

@@ -139,7 +139,6 @@ ROLES_OF_FORMS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "tune-layers": {
         "a table": ("candidate", "reference", "human", "lang_pair", "segment", "document")
     },
-    "count-documents": {"a table": ("reference",)},
 }
 """By command and form of its inputs the roles of columns that are used; a named role without a use
 is refused.

@@ -154,7 +154,9 @@ class RowReader:
         self, columns: Sequence[TextColumn], values_of: Callable[[str], Sequence[object]]
     ) -> Iterator[list[str]]:
         """Yield the references of the next rows; those that are no texts are left out, or raise."""
-        read = texts_of_row if self._errors == "raise" else valid_texts
+        read = valid_texts
+        if self._errors == "raise":
+            read = texts_of_row
         values_of_columns = [values_of(column.name) for column in columns]
         for values in zip(*values_of_columns, strict=True):
             place = _place(self._title, self._number)

@@ -39,7 +39,7 @@ class Source:
         """Wrap a file that was opened under a name; `-` is standard input."""
         self.title = "Standard input" if name == STANDARD_INPUT else name
         """The name in messages."""
-        self.is_seekable = _is_seekable(file)
+        self.is_seekable = file.seekable() and not file.isatty()
         """Whether it can be read more than once; pipes and terminals cannot."""
         self._file = file
         self._start = file.tell() if self.is_seekable else 0
@@ -76,29 +76,25 @@ def open_source(
     else:
         opened = _open(name)
     with opened as file:
-        if to_read_again and not _is_seekable(file):
-            with TemporaryFile() as spool:
-                _copy_pipe(file, spool, title or name)
-                yield Source(title or name, spool)
-        else:
-            yield Source(title or name, file)
+        source = Source(title or name, file)
+        if source.is_seekable or not to_read_again:
+            yield source
+            return
+        with TemporaryFile() as spool:
+            _copy_pipe(source, spool)
+            yield Source(title or name, spool)
 
 
-def _copy_pipe(file: BufferedIOBase, spool: BinaryIO, title: str) -> None:
+def _copy_pipe(pipe: Source, spool: BinaryIO) -> None:
     """Copy a pipe to a temporary file; raise InputError at more than `MAX_SPOOLED_BYTES`."""
-    while data := file.read1(_COPIED_AT_ONCE):
+    while data := pipe.raw().read1(_COPIED_AT_ONCE):
         if spool.tell() + len(data) > MAX_SPOOLED_BYTES:
-            shown = "Standard input" if title == STANDARD_INPUT else title
             raise InputError(
-                f"{shown} is a pipe of more than the {MAX_SPOOLED_BYTES:,} bytes that are copied "
-                "to be read again. Write it to a file, and give its name."
+                f"{pipe.title} is a pipe of more than the {MAX_SPOOLED_BYTES:,} bytes that are "
+                "copied to be read again. Write it to a file, and give its name."
             )
         spool.write(data)
     spool.seek(0)
-
-
-def _is_seekable(file: BufferedIOBase) -> bool:
-    return file.seekable() and not file.isatty()
 
 
 def _open(name: str) -> BufferedIOBase:

@@ -75,11 +75,12 @@ class Table:
         self.columns = columns
         self.rows = rows
         self.optional = optional
+        self._are_names = [write is str for _, _, write in columns]
 
     def text(self) -> str:
         """Align the columns within the width of the terminal."""
         keys = [key for _, key, _ in self.columns]
-        numbers = [column for column, (_, _, write) in enumerate(self.columns) if write is not str]
+        numbers = [column for column, is_name in enumerate(self._are_names) if not is_name]
         optional = []
         for together in self.optional:
             optional.append(tuple(keys.index(key) for key in together.split() if key in keys))
@@ -99,13 +100,15 @@ class Table:
         It spans both columns of a page where it does not fit into one. Headers, names and the
         caption are escaped, other cells are LaTeX.
         """
-        are_names = [write is str for _, _, write in self.columns]
-        header, rows, width = self._latex_lines(are_names)
+        header, rows, width = self._latex_lines()
         environment = "table" if width <= _COLUMN_OF_A_PAGE else "table*"
         # Names to the left, numbers to the right, so that their digits stand below each other.
         alignment = ""
-        for is_name in are_names:
-            alignment += "l" if is_name else "r"
+        for is_name in self._are_names:
+            side = "r"
+            if is_name:
+                side = "l"
+            alignment += side
         lines = [
             r"% needs \usepackage{booktabs}",
             rf"\begin{{{environment}}}",
@@ -140,17 +143,17 @@ class Table:
                 written[0] = f"**{written[0]}**"
             lines.append(f"| {' | '.join(written)} |")
         rule = ""
-        for _, _, write in self.columns:
-            mark = "--:"
-            if write is str:
-                mark = "---"
-            rule += f"|{mark}"
+        for is_name in self._are_names:
+            mark = "|--:"
+            if is_name:
+                mark = "|---"
+            rule += mark
         return "\n".join(["", lines[0], f"{rule}|", *lines[1:], ""])
 
-    def _latex_lines(self, are_names: Sequence[bool]) -> tuple[str, list[str], float]:
+    def _latex_lines(self) -> tuple[str, list[str], float]:
         """Return the lines of the header and of the rows, and their width."""
         lines = []
-        widths = [0.0] * len(are_names)
+        widths = [0.0] * len(self.columns)
         for number, cells in enumerate(self._cells()):
             if is_heading(cells):
                 if number > 1:  # below the header is a rule already
@@ -161,8 +164,7 @@ class Table:
             written = []
             for column, cell in enumerate(cells):
                 widths[column] = max(widths[column], _latex_width(cell))
-                is_text = number == 0 or are_names[column]
-                if is_text:
+                if number == 0 or self._are_names[column]:
                     cell = latex_text(cell)
                 written.append(cell)
             lines.append(f"    {' & '.join(written)} \\\\")
