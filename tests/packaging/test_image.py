@@ -159,8 +159,9 @@ def test_it_is_healthy_serves_in_little_memory_and_ends_with_0(image, tmp_path, 
             timeout=GUARD,
         )
         assert answer.status_code == 200
-        weights = sum(file.stat().st_size for file in words["/bundle"].iterdir())
-        assert peak_memory(process) <= weights + MEMORY
+        if sys.platform == "linux":
+            weights = sum(file.stat().st_size for file in words["/bundle"].iterdir())
+            assert peak_memory(process) <= weights + MEMORY
         process.terminate()
         assert process.wait(GUARD) == 0
     assert "Stopped." in log.read_text(encoding="utf-8")
