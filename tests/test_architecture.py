@@ -265,21 +265,29 @@ def test_statements_of_a_file_are_plain(house: Path) -> None:
     assert fuller == []
 
 
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
 @pytest.mark.parametrize("house", MOST_CHOICES, ids=lambda house: house.name)
 def test_docstrings_begin_with_a_short_line(house: Path) -> None:
-    """A module begins with at most 72 characters, and so do three in four of its public names."""
-    long_modules, lengths = [], []
+    """A module begins with at most 72 characters, and so do three in four of its public names; no
+    private docstring has a second paragraph on what "it" is.
+    """
+    long_modules, lengths, cut_in_two = [], [], []
     for file in modules(house):
         tree = ast.parse(file.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
-            if not isinstance(
-                node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-            ):
+            if not isinstance(node, DOCUMENTED):
                 continue
-            first = (ast.get_docstring(node) or "").partition("\n")[0]
-            if first and not getattr(node, "name", "").startswith("_"):
+            docstring = ast.get_docstring(node) or ""
+            first = docstring.partition("\n")[0]
+            name = getattr(node, "name", "")
+            if first and not name.startswith("_"):
                 lengths.append(len(first))
+            elif not name.endswith("__") and re.search(r"\n\n(It|They|None)\b", docstring):
+                cut_in_two.append(f"{file}: {name}")
             if isinstance(node, ast.Module) and len(first) > 72:
                 long_modules.append(str(file))
     assert long_modules == []
+    assert cut_in_two == []
     assert sum(length > 72 for length in lengths) <= len(lengths) / 4
