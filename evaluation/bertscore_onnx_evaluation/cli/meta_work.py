@@ -3,7 +3,7 @@
 Reads judged systems and scores, and prints how well metrics agree with humans.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
@@ -96,36 +96,43 @@ def _with_scores_of_texts(
 
     The model is loaded for each of its metrics in turn.
     """
-    texts = [(judged.candidates or (), judged.references) for judged in language_pairs]
     metrics = options.corpus_metrics
-    scores: list[dict[str, MetricScores]] = []
-    for outputs in texts:
-        scores.append(score_systems(metrics, *outputs) if metrics else {})
+    scored: list[dict[str, MetricScores]] = []
+    for judged in language_pairs:
+        for name in options.metrics:
+            if name in judged.metrics:
+                raise InputError(
+                    f"{judged.language_pair}: scores called {name!r} exist already. Rename them, "
+                    "or leave out this `metric`."
+                )
+        scores = {}
+        if metrics:
+            scores = score_systems(metrics, judged.candidates or (), judged.references)
+        scored.append(scores)
 
-    verbose = False if options.quiet else None
     for name, settings in options.scorers.items():
         num_context = options.num_context(name)
         contexts = [_contexts(judged, num_context) for judged in language_pairs]
         with BERTScorer(**settings) as scorer:
-            for judged, scores_of_pair, outputs, contexts_of_pair in zip(
-                language_pairs,
-                scores,
-                texts,
-                contexts,
-                strict=True,
-            ):
-                scored = score_systems(
+            for judged, scores, of_pair in zip(language_pairs, scored, contexts, strict=True):
+                by_model = score_systems(
                     [BERTSCORE],
-                    *outputs,
+                    judged.candidates or (),
+                    judged.references,
                     scorer=scorer,
-                    contexts=contexts_of_pair,
-                    verbose=verbose,
+                    contexts=of_pair,
+                    verbose=False if options.quiet else None,
                     names=judged.systems,
                 )
-                scores_of_pair[name] = scored[BERTSCORE]
+                scores[name] = by_model[BERTSCORE]
 
-    names = options.metrics
-    return [_with_scores(*pair, names) for pair in zip(language_pairs, scores, strict=True)]
+    with_scores = []
+    for judged, scores in zip(language_pairs, scored, strict=True):
+        all_metrics = dict(judged.metrics)
+        for name in options.metrics:
+            all_metrics[name] = scores[name]
+        with_scores.append(replace(judged, metrics=all_metrics))
+    return with_scores
 
 
 def _contexts(judged: JudgedSystems, number: int) -> list[list[str]] | None:
@@ -188,20 +195,3 @@ def _check_is_no_folder(source: str) -> None:
             f"`python -m reproduce.wmt {quote(source)} > judgements.tsv` makes the table"
         )
     raise InputError(f"{source} is a folder; expected a table. {advice}.")
-
-
-def _with_scores(
-    judged: JudgedSystems,
-    scores: Mapping[str, MetricScores],
-    names: Sequence[str],
-) -> JudgedSystems:
-    """Add scores of texts."""
-    metrics = dict(judged.metrics)
-    for name in names:
-        if name in judged.metrics:
-            raise InputError(
-                f"{judged.language_pair}: scores called {name!r} exist already. Rename them, or "
-                "leave out this `metric`."
-            )
-        metrics[name] = scores[name]
-    return replace(judged, metrics=metrics)
