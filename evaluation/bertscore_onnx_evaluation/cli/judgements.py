@@ -307,10 +307,7 @@ def column_of(
     role: str,
     usual: Iterable[str] = (),
 ) -> str:
-    """Return the column of a role.
-
-    It is the named one, or else the one with a usual name, or with the role's name.
-    """
+    """Return the column of a role: as it is named, or by a usual name, or the role's name."""
     option = f"--columns {role}=NAME"
     if role in USUAL_NAMES and role not in columns:
         return TextColumn((), option, role=role).find(table.names, table.title)
@@ -320,10 +317,8 @@ def column_of(
 def names_of(
     table: WholeTable, columns: ColumnNames, role: Literal["segment", "document"]
 ) -> list[str] | None:
-    """Return the ids of segments, or the documents, of the rows.
-
-    They are in the column that is named, or in the first with a usual name that is not blank; None
-    without any.
+    """Return the ids of segments, or the documents, of the rows, from the column that is named or
+    the first with a usual name that is not blank; None without any.
     """
     usual = {"segment": ID_COLUMNS, "document": DOCUMENT_COLUMNS}[role]
     named = columns(role)

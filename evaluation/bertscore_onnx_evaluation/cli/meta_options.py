@@ -97,10 +97,7 @@ class MetaOptions:
 
     @property
     def model(self) -> str | None:
-        """The model to score with.
-
-        It is the given one, or with `--metric bertscore` the default one; None for none.
-        """
+        """The model that is given, or the default if `--metric bertscore` is; None for none."""
         from bertscore_onnx_evaluation.metric_scores import BERTSCORE
 
         is_named = BERTSCORE in metrics_of(self.metric or ())
@@ -112,10 +109,7 @@ class MetaOptions:
 
     @property
     def scorers(self) -> "Mapping[str, ScorerSettings]":
-        """The settings of the scorer of each metric of the model.
-
-        There is a metric for each matching.
-        """
+        """The settings of the scorer of each metric of the model, one for each matching."""
         if not self.model:
             return {}
         matchings = self.matching or ["bertscore"]

@@ -92,10 +92,7 @@ def _with_scores_of_texts(
     options: MetaOptions,
     language_pairs: Sequence[JudgedSystems],
 ) -> list[JudgedSystems]:
-    """Add scores by metrics of sacreBLEU, and then by the model.
-
-    The model is loaded for each of its metrics in turn.
-    """
+    """Add scores by metrics of sacreBLEU, and then by the model, loaded for each matching."""
     metrics = options.corpus_metrics
     scored: list[dict[str, MetricScores]] = []
     for judged in language_pairs:
@@ -154,10 +151,7 @@ def _contexts(judged: JudgedSystems, number: int) -> list[list[str]] | None:
 
 
 def _read_systems(options: MetaOptions) -> list[JudgedSystems]:
-    """Return the systems of each language pair, with their scores.
-
-    The given scores come first, then the scores of texts.
-    """
+    """Return the systems of each language pair, with given scores and then those of texts."""
     language_pairs = _with_directions(_of_table(options), options.lower_better or ())
     if not options.metrics:
         return language_pairs
