@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -27,18 +27,10 @@ if TYPE_CHECKING:
     from bertscore_onnx.tables.readers import RawRow, TableReader
 
 
-class InputRow(NamedTuple):
-    """A row of a file."""
-
-    texts: list[str]
-    group: str = ""
-    """The name of its group, which is empty in files without groups."""
-
-    table: "TableReader | None" = None
-    """The table of the row; None in a text file."""
-
-    raw: "RawRow" = None
-    """The row as the table has it, if rows are kept as they stand."""
+InputRow = tuple[list[str], str, "RawRow"]
+"""The texts of a row, the name of its group, which is empty in files without groups, and the row as
+its table has it, if rows are kept.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +73,18 @@ class InputFile:
         """Whether the file has columns; otherwise each line is a text."""
         return self.format != TEXT
 
-    def rows(self, source: Source, *, keeps_rows: bool = False) -> Iterator[InputRow]:
-        """Yield the rows of the opened file, those of a table maybe as they stand too.
+    def rows(self, source: Source, kept: "TableReader | None" = None) -> Iterator[InputRow]:
+        """Yield the rows of the opened file, those of a `kept` table as they stand too.
 
         InputError is raised if the file has no rows, or a group has no name.
         """
         if not self.is_table:
             lines = _no_json(source) if self.dialect.format is None else read_lines(source)
             for line in lines:
-                yield InputRow([line])
+                yield [line], "", None
             return
-        table = self.open_table(source)
+        table = kept or self.open_table(source)
+        keeps_rows = kept is not None
         columns = self.columns
         if self.groups is not None:
             columns += (self.groups,)
@@ -105,7 +98,7 @@ class InputFile:
                         f"{source.title}, row {number}: the column {self.groups.name!r} holds "
                         "nothing; expected the name of a group. Fill it in, or leave the row out."
                     )
-            yield InputRow(texts, group, table, raw)
+            yield texts, group, raw
         if not number:
             raise InputError(f"{source.title} has no rows; expected one for each text.")
 
@@ -155,8 +148,8 @@ def read_rows(files: Iterable[InputFile]) -> Iterator[list[str]]:
     """Yield the texts of each row, file after file."""
     for file in files:
         with open_file(file) as source:
-            for row in file.rows(source):
-                yield row.texts
+            for texts, _, _ in file.rows(source):
+                yield texts
 
 
 @contextmanager

@@ -34,10 +34,10 @@ class OpenFile:
     order: Sequence[int] | None = None
     """The row for each pair of all files; None for the order in which they stand."""
 
-    def rows(self, *, keeps_rows: bool = False) -> Iterator[InputRow]:
-        """Yield the rows in the order of the pairs."""
+    def rows(self, kept: "TableReader | None" = None) -> Iterator[InputRow]:
+        """Yield the rows in the order of the pairs, those of a `kept` table as they stand too."""
         if self.order is None:
-            yield from self.file.rows(self.source, keeps_rows=keeps_rows)
+            yield from self.file.rows(self.source, kept)
             return
         rows = read_whole_rows(self.file.rows(self.source), self.source.title, itemgetter(0))
         for number in self.order:
@@ -95,11 +95,11 @@ class TextPairs:
         for rows in _rows_together(seekable):
             number += 1
             num_texts = 0
-            for opened, row in zip(seekable, rows, strict=True):
+            for opened, (texts, _, _) in zip(seekable, rows, strict=True):
                 if opened.file.is_context:
-                    self.has_contexts |= any(sentence.strip() for sentence in row.texts)
+                    self.has_contexts |= any(sentence.strip() for sentence in texts)
                 else:
-                    num_texts += len(row.texts)
+                    num_texts += len(texts)
             # Those of a pipe are counted when it is read.
             if len(seekable) == len(self.files):
                 self.numbers_of_references.add(num_texts - 1)  # the first text is the candidate
@@ -116,32 +116,39 @@ class TextPairs:
 
         is_scored = self._num_before == 0
         self._num_before -= 1
+        table = None
+        first = self.files[0]
+        if is_scored and self._keeps == "rows" and first.file.is_table:
+            table = first.file.open_table(first.source)
+            self.table = table
         has_contexts = self.files[-1].file.is_context
-        for rows in _rows_together(self.files, keeps_rows=is_scored and self._keeps == "rows"):
-            context = rows[-1].texts if has_contexts else None
+        for rows in _rows_together(self.files, table):
+            context = None
+            if has_contexts:
+                *rows, (context, _, _) = rows
             texts: list[str] = []
-            for row in rows[: len(rows) - has_contexts]:
-                texts += row.texts
+            group = ""  # which the rows of one file at most have
+            for texts_of_file, group_of_file, _ in rows:
+                texts += texts_of_file
+                group += group_of_file
             candidate, *references = texts
             if is_scored:
-                self._keep(rows, (candidate, references))
+                self._keep((candidate, references), group, rows[0][-1])
                 if self._repeats is not None:
                     self._repeats.add([*texts, *(context or ())])
             text, *others = in_context(texts, context, "context")
             yield text, others
 
-    def _keep(self, rows: Sequence[InputRow], pair: TextPair) -> None:
+    def _keep(self, pair: TextPair, group: str, raw: "RawRow") -> None:
         candidate, references = pair
         self.numbers_of_references.add(len(references))
         has_reference = any(text.strip() for text in references)
         self.is_blank &= not (candidate.strip() and has_reference)
-        kept: RawRow = None
-        if self._keeps is not None:
-            kept = pair
-        if self._keeps == "rows" and rows[0].table is not None:
-            self.table = rows[0].table
-            kept = rows[0].raw
-        self._waiting.append((kept, "".join(row.group for row in rows)))
+        if self._keeps is None:
+            raw = None
+        elif self.table is None:
+            raw = pair
+        self._waiting.append((raw, group))
 
     def take(self) -> "tuple[RawRow, str]":
         """Remove and return the next row, None if none is kept, and its group."""
@@ -246,16 +253,16 @@ def _ids_of_rows(opened: OpenFile) -> Iterator[tuple[str, str]]:
 
 
 def _rows_together(
-    files: Sequence[OpenFile], *, keeps_rows: bool = False
-) -> Iterator[tuple[InputRow, ...]]:
-    """Yield the rows of the same number, those of the first file maybe as they stand.
+    files: Sequence[OpenFile], kept: "TableReader | None" = None
+) -> Iterator[Sequence[InputRow]]:
+    """Yield the rows of the same number; the first file may have a `kept` table.
 
     InputError is raised if a file has more rows.
     """
     iterators = []
     for opened in files:
-        iterators.append(opened.rows(keeps_rows=keeps_rows))
-        keeps_rows = False
+        iterators.append(opened.rows(kept))
+        kept = None
     for number, rows in enumerate(zip_longest(*iterators)):
         if None in rows:
             with_row = [opened for opened, row in zip(files, rows, strict=True) if row is not None]

@@ -423,7 +423,7 @@ def _read(file: InputFile) -> "InputValues | WholeTable":
         return read_table(file.name, file.dialect)
     with open_source(file.name) as source:
         rows = read_whole_rows(file.rows(source), source.title, itemgetter(0))
-        lines = [row.texts[0] for row in rows]
+        lines = [line for [line], _, _ in rows]
     return column_of_lines(source.title, lines)
 
 
