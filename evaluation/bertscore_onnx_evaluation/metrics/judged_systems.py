@@ -16,16 +16,14 @@ from bertscore_onnx_evaluation.metrics.correlation import (
 )
 from bertscore_onnx_evaluation.systems.paired_tests import MIN_UNITS, effective_units
 
-SENTINELS = (
-    "sentinel-random",
-    "sentinel-segment",
-    "sentinel-length",
-    "sentinel-ratio",
-    "sentinel-overlap",
-)
-"""The names of scores that read no meaning (`sentinel_scores`).
-
-A metric of another name is none of them.
+SENTINELS = {
+    "sentinel-random": "random numbers",
+    "sentinel-segment": "the difficulty of the segment",
+    "sentinel-length": "length",
+    "sentinel-ratio": "ratio of lengths",
+    "sentinel-overlap": "shared words",
+}
+"""The scores that read no meaning (`sentinel_scores`), by name; a metric of another name is none.
 """
 
 

@@ -26,15 +26,6 @@ from bertscore_onnx_evaluation.table import (
 Row = tuple[str, float, float | None, float | None]
 """A name, its value, and the ends of the interval."""
 
-_IN_WORDS = (
-    "random numbers",
-    "the difficulty of the segment",
-    "length",
-    "ratio of lengths",
-    "shared words",
-)
-"""The sentinels, in their order."""
-
 
 @dataclass(frozen=True, slots=True)
 class MeasuresTable:
@@ -111,7 +102,7 @@ class MeasuresTable:
         title = self.title.replace("\n", "; ")
         caption = f"Agreement of metrics with human scores, {title}; the best values are bold."
         legends = [MEASURES[name].legend for name in self.tests]
-        for name, meaning in zip(SENTINELS, _IN_WORDS, strict=True):
+        for name, meaning in SENTINELS.items():
             if name in self.rows:
                 legends.append(f"{name} ({meaning}) reads no meaning")
         if legends:
