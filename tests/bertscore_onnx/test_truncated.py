@@ -66,3 +66,9 @@ def test_encoded_texts_keep_it(short):
         [True, True, True],
         [False, True, False],
     ]
+
+
+def test_rescaled_scores_keep_it(short, baseline_path):
+    candidates, references, expected = sides()
+    with short.with_rescaling(baseline_path=baseline_path) as rescaled:
+        assert rescaled.score(candidates, references).truncated.tolist() == expected

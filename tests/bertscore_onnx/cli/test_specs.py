@@ -13,10 +13,11 @@ from bertscore_onnx.cli.specs import columns_of, dialect_of
         (["reference=c++", "reference=c++"], {"reference": ("c++",)}),
         (["candidate=x=y"], {"candidate": ("x=y",)}),
         (["candidate= mt "], {"candidate": (" mt ",)}),
+        (["lang-pair=LP"], {"lang_pair": ("LP",)}),
     ],
 )
 def test_columns_are_named_by_their_roles(specs, names):
-    assert columns_of(specs, "candidate", "reference") == names
+    assert columns_of(specs, "candidate", "reference", "lang_pair") == names
 
 
 @pytest.mark.parametrize(

@@ -220,6 +220,15 @@ def test_an_empty_context_changes_no_match(client):
     assert answer.json()["similarity"] == client.post("/v1/match", json=PAIR).json()["similarity"]
 
 
+def test_of_several_references_the_best_one_is_shown(client):
+    pair = {"candidate": "the cat sat", "references": ["a dog", "the cat sat on it", "it"]}
+    answer = client.post("/v1/match", json=pair).json()
+    [score] = client.post("/v1/score", json={"pairs": [pair]}).json()["scores"]
+    assert answer["score"] == score
+    assert score["best_reference"] == 1
+    assert answer["reference"] == ["[CLS]", "the", "cat", "sat", "on", "it", "[SEP]"]
+
+
 def test_an_idf_table_weighs_the_tokens(client):
     answer = client.post("/v1/match", json={**PAIR, "idf": "zoo"}).json()
     [score] = client.post("/v1/score", json={"pairs": [PAIR], "idf": "zoo"}).json()["scores"]
