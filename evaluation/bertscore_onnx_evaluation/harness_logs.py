@@ -16,6 +16,7 @@ import os
 import re
 import struct
 import zlib
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -238,7 +239,8 @@ def _lm_eval_log(name: str, lines: Iterable[bytes]) -> HarnessLog:
     aggregates = (results.get("results") or {}).get(task) or {}
     directions = (results.get("higher_is_better") or {}).get(task) or {}
     samples: dict[str, Sample] = {}
-    columns = {}  # the metric and the filter of each
+    higher_is_better = {}
+    of_all_items = {}
     for number, line in enumerate(lines, 1):
         place = f"{name}, line {number}"
         record = _parsed(line)
@@ -253,7 +255,12 @@ def _lm_eval_log(name: str, lines: Iterable[bytes]) -> HarnessLog:
             column = metric
             if filtered != "none":
                 column = f"{metric},{filtered}"
-            columns[column] = (metric, filtered)
+            is_higher = directions.get(metric)
+            if isinstance(is_higher, bool):
+                higher_is_better[column] = is_higher
+            aggregate = aggregates.get(f"{metric},{filtered}")
+            if isinstance(aggregate, int | float):
+                of_all_items[column] = [aggregate]
             value = record.get(metric)
             scores[column] = math.nan
             if value is not None:
@@ -264,15 +271,6 @@ def _lm_eval_log(name: str, lines: Iterable[bytes]) -> HarnessLog:
             raise InputError(f"{repeated}; it is in {sample.place} too. Expected it once.")
         sample.scores.update(scores)
 
-    higher_is_better = {}
-    of_all_items = {}
-    for column, (metric, filtered) in columns.items():
-        is_higher = directions.get(metric)
-        if isinstance(is_higher, bool):
-            higher_is_better[column] = is_higher
-        aggregate = aggregates.get(f"{metric},{filtered}")
-        if isinstance(aggregate, int | float):
-            of_all_items[column] = [aggregate]
     return HarnessLog(
         name,
         results.get("model_name") or Path(name.removesuffix(".gz")).stem,
@@ -634,26 +632,22 @@ def _system_names(logs: Sequence[HarnessLog]) -> list[str]:
     """
     tasks = sorted({log.task for log in logs if log.task is not None})
     has_tasks = len(tasks) > 1
-    places: list[tuple[str, str | None]] = [(log.system, None) for log in logs]
-    if has_tasks:
-        places = [(log.system, log.task) for log in logs]
+    places = Counter((log.system, log.task) for log in logs)
+    if not has_tasks:
+        places = Counter((log.system, None) for log in logs)
+    repeated = {system for (system, _), number in places.items() if number > 1}
     labels = names_of_files([log.title for log in logs])
-    repeated = {system for system, task in places if places.count((system, task)) > 1}
     names = []
+    by_system: dict[str, dict[str | None, str]] = {}
     for log, label in zip(logs, labels, strict=True):
         name = log.system
         if name in repeated:
             name = f"{name} ({label})"
         names.append(name)
-    if not has_tasks:
-        return names
-
-    by_system: dict[str, dict[str | None, str]] = {}
-    for log, name in zip(logs, names, strict=True):
         by_system.setdefault(name, {})[log.task] = log.title
     for system, titles in by_system.items():
         lacking = [task for task in tasks if task not in titles]
-        if lacking:
+        if has_tasks and lacking:
             raise InputError(
                 f"The system {system!r} has no log of the task {lacking[0]!r}, only "
                 f"{', '.join(titles.values())}; expected logs of the same tasks for each system."

@@ -159,13 +159,6 @@ class InputValues:
         return self.role in ("candidate", "score")
 
     @property
-    def signature(self) -> str:
-        """The signature of `Scores`, or of the scores in a Parquet file; empty if there is none."""
-        if self.prf is not None:
-            return str(self.prf.signature)
-        return self.rows.table.signature if self.rows.table is not None else ""
-
-    @property
     def used(self) -> dict[str, tuple[str, ...]]:
         """The columns that were used, with those of the ids."""
         if self.rows.ids is None:
@@ -619,8 +612,7 @@ def numbers_of(values: Any, value: str, title: str) -> Any:
         raise InputError(
             f"{title} is {form}; expected one of them, or runs in a list or an array.",
         )
-    is_run = np.ndim(next(iter(values), 0)) == 1 if isinstance(values, list | tuple) else False
-    if isinstance(values, list | tuple) and (is_run or all(map(is_prf, values))):
+    if isinstance(values, list | tuple) and (_are_runs(values) or all(map(is_prf, values))):
         return [numbers_of(run, value, title) for run in values]
     if isinstance(values, Iterator):
         return list(values)

@@ -74,7 +74,7 @@ def join_segments(
     """
     if missing not in get_args(Missing):
         raise InputError(f'missing is {missing!r}; expected "raise" or "drop".')
-    inputs = _with_labels(_in_order_of_runs(inputs))
+    inputs = _prepared(inputs)
     columns = list(chain.from_iterable(inputs.values()))
     rows_of = rows_of_segments(list(dict.fromkeys(column.rows for column in columns)))
     how: dict[WholeTable, str] = {}
@@ -98,7 +98,7 @@ def join_segments(
 
     of_some = set().union(*lacking.values())
     is_kept = [name not in of_some for name in names]
-    dropped = tuple(name for name in names if name in of_some)
+    dropped = tuple(filter(of_some.__contains__, names))
     if dropped and missing == "raise":
         raise _incomplete(columns, rows_of, dropped[0])
     if not any(is_kept):
@@ -111,22 +111,28 @@ def join_segments(
     return JoinedSegments(kept_names, dropped, kept_values, lacking, columns, how)
 
 
-def _in_order_of_runs(
-    inputs: Inputs,
-) -> Inputs:
-    """Return inputs with their runs in natural order.
+def _prepared(inputs: Inputs) -> Inputs:
+    """Return inputs with their runs in natural order, and ids from the index of pandas.
 
-    InputError is raised for a column of runs in one of several tables of runs.
+    An index is ids unless all are 0, 1, 2 and so on. InputError is raised for a column of runs in
+    one of several tables of runs.
     """
-    ordered = {}
+    labelled = {}
+    for run in chain.from_iterable(inputs.values()):
+        labelled[run.rows] = run.rows
+    if any(map(is_indexed, labelled)):
+        for rows in labelled:
+            labelled[rows] = with_labels_as_ids(rows)
+    prepared: Inputs = {}
     for key, runs in inputs.items():
-        ordered[key] = sorted(runs, key=lambda column: natural_key(column.run))
-    for runs in ordered.values():
-        tables = {id(column.rows.table) for column in runs}
-        if len(tables) > 1 and any(column.run for column in runs):
+        prepared[key] = []
+        for run in sorted(runs, key=lambda run: natural_key(run.run)):
+            prepared[key].append(replace(run, rows=labelled[run.rows]))
+        tables = {id(run.rows.table) for run in runs}
+        if len(tables) > 1 and any(run.run for run in runs):
             both = f"a column of runs, and is one of {len(tables)} runs"
-            raise InputError(f"{runs[0].rows.title} has {both}; expected either.")
-    return ordered
+            raise InputError(f"{prepared[key][0].rows.title} has {both}; expected either.")
+    return prepared
 
 
 def _in_order(run: InputValues, rows: RowsOfSegments, names: Iterable[str | int]) -> list[Any]:
@@ -141,19 +147,6 @@ def _in_order(run: InputValues, rows: RowsOfSegments, names: Iterable[str | int]
 
 def _is_missing(value: Any) -> bool:
     return value is None or bool(value != value)  # NaN
-
-
-def _with_labels(inputs: Inputs) -> Inputs:
-    """Return inputs with the labels of pandas as ids, or unchanged if all are 0, 1, 2 and so on."""
-    columns = chain.from_iterable(inputs.values())
-    rows_of_all = list(dict.fromkeys(column.rows for column in columns))
-    if not any(map(is_indexed, rows_of_all)):
-        return inputs
-    by_label = {rows: with_labels_as_ids(rows) for rows in rows_of_all}
-    labelled = {}
-    for key, runs in inputs.items():
-        labelled[key] = [replace(column, rows=by_label[column.rows]) for column in runs]
-    return labelled
 
 
 def _how_joined(
@@ -298,12 +291,13 @@ def join_inputs(
     check_roles(reader, list(chain.from_iterable(inputs.values())))
     systems = _baseline_first(inputs, baseline)
     joined = join_segments(inputs, reader.missing, are_ids_trusted=reader.roles.are_ids_named)
-    scores = {}
     runs: dict[str, list[InputValues]] = {}
-    for metric in dict.fromkeys(metric for role, metric, _ in inputs if role == "score"):
+    for (role, metric, _), of_input in inputs.items():
+        if role == "score":
+            runs.setdefault(metric, []).extend(of_input)
+    scores = {}
+    for metric in runs:
         scores[metric] = _of_systems(joined.values, "score", metric, systems)
-        of_systems = _of_systems(inputs, "score", metric, systems)
-        runs[metric] = list(chain.from_iterable(of_systems))
     role, metric, _ = next(key for key in inputs if key[2] == systems[0])
     texts: list[list[list[str]]] = []
     if role == "candidate":
@@ -379,7 +373,12 @@ def _precisions(runs: Mapping[str, Sequence[InputValues]]) -> tuple[str, ...]:
     """
     precisions = set()
     for run in chain.from_iterable(runs.values()):
-        match = re.search(r"\|precision:([^|]+)", run.signature)
+        signature = ""
+        if run.prf is not None:
+            signature = str(run.prf.signature)
+        elif run.rows.table is not None:
+            signature = run.rows.table.signature
+        match = re.search(r"\|precision:([^|]+)", signature)
         if match:
             precisions.add(match[1])
     return tuple(sorted(precisions))
