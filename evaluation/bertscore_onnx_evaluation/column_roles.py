@@ -9,6 +9,7 @@ from bertscore_onnx.tables.columns import column_names
 from bertscore_onnx.tables.roles import NO_IDS, ROLES_OF_FORMS, check_uses, roles_of_command
 from bertscore_onnx.tables.whole_table import WholeTable
 from bertscore_onnx_evaluation.systems.input_reader import (
+    OF_SYSTEMS,
     InputReader,
     InputValues,
     Roles,
@@ -101,7 +102,7 @@ def choices_of(
         # Files without columns count only where they are of a system, and lists never.
         if rows.table is not None:
             by_source.setdefault(rows.table, []).append(column)
-        elif rows.unit != "value" and column.is_of_system:
+        elif rows.unit != "value" and column.role in OF_SYSTEMS:
             by_source.setdefault(rows.title, []).append(column)
     choices = []
     for of_source in by_source.values():
@@ -110,7 +111,7 @@ def choices_of(
         roles: dict[str, tuple[str, ...]] = {}
         for column in of_source:
             roles |= column.used
-            if column.is_of_system:
+            if column.role in OF_SYSTEMS:
                 systems[column.name] = None
         ignored: list[str] = []
         joined = ""

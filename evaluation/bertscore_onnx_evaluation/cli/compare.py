@@ -416,15 +416,18 @@ def _candidates(
 
 def _read(file: InputFile) -> "InputValues | WholeTable":
     """Return a table, or the lines of a text."""
+    from bertscore_onnx.tables.joins import Rows
     from bertscore_onnx.tables.whole_table import read_table
-    from bertscore_onnx_evaluation.systems.input_reader import column_of_lines
+    from bertscore_onnx_evaluation.systems.input_reader import InputValues
 
     if file.format != "text":
         return read_table(file.name, file.dialect)
     with open_source(file.name) as source:
         rows = read_whole_rows(file.rows(source), source.title, itemgetter(0))
         lines = [line for [line], _, _ in rows]
-    return column_of_lines(source.title, lines)
+    title = source.title
+    numbered = Rows(title, len(lines), lambda row: f"{title}, line {row + 1}", "line")
+    return InputValues(title, numbered, lines)
 
 
 def _read_scores(

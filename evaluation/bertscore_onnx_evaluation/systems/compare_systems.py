@@ -414,9 +414,11 @@ def _score(
         if inputs.options:
             texts: list[Sequence[str]] = []
             names_of_texts: list[str] = []
-            for name, runs_of_system in zip(names, inputs.joined.candidates, strict=True):
-                texts += runs_of_system
-                names_of_texts += [name] * len(runs_of_system)
+            rows: list[range] = []
+            for name, runs in zip(names, inputs.joined.candidates, strict=True):
+                rows.append(range(len(texts), len(texts) + len(runs)))
+                texts += runs
+                names_of_texts += [name] * len(runs)
             computed = score_systems(
                 inputs.options,
                 texts,
@@ -427,7 +429,8 @@ def _score(
                 names=names_of_texts,
             )
             if len(texts) > len(names):
-                computed = _means_of_runs(computed, inputs.joined.candidates)
+                for name, metric in computed.items():
+                    computed[name] = means_of_runs(metric, rows)
             scored = computed | scored
         first = next(iter(scored.values()))
         if not inputs.first_runs:
@@ -443,15 +446,6 @@ def _score(
             num_examples,
         )
     return scored, examples
-
-
-def _means_of_runs(computed: _Metrics, runs: Sequence[Sequence[object]]) -> _Metrics:
-    """Return the means of the scores of each system's runs."""
-    rows: list[range] = []
-    for texts in runs:
-        first = sum(map(len, rows))
-        rows.append(range(first, first + len(texts)))
-    return {name: means_of_runs(metric, rows) for name, metric in computed.items()}
 
 
 # Test.

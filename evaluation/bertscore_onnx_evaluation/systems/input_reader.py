@@ -61,6 +61,8 @@ An error is raised, or it is left out for all systems."""
 OfSystems = Literal["candidate", "score"]
 """A role whose columns are of systems."""
 
+OF_SYSTEMS = get_args(OfSystems)
+
 _PACKAGES_OF_TABLES = ("pandas", "polars", "pyarrow")
 
 _READERS: Mapping[str, Callable[[WholeTable, str], Sequence[Any]]] = {
@@ -88,11 +90,6 @@ class Roles:
     def are_by_position(self) -> bool:
         """Whether rows are joined by position, whatever ids they have."""
         return self.named.get("segment") == (NO_IDS,)
-
-    @property
-    def are_ids_named(self) -> bool:
-        """Whether a caller says how rows belong together, which is trusted."""
-        return "segment" in self.named
 
     def of(self, table: WholeTable, role: str) -> tuple[str, ...]:
         """Return the columns of a role that a table has, as named or by their usual names."""
@@ -154,22 +151,11 @@ class InputValues:
     """The `Scores` of which these are the P, R or F."""
 
     @property
-    def is_of_system(self) -> bool:
-        """Whether the values are of one system."""
-        return self.role in ("candidate", "score")
-
-    @property
     def used(self) -> dict[str, tuple[str, ...]]:
         """The columns that were used, with those of the ids."""
         if self.rows.ids is None:
             return dict(self.roles)
         return {**self.roles, "segment": self.rows.id_columns}
-
-
-def column_of_lines(title: str, lines: Sequence[str]) -> InputValues:
-    """Return the texts in the lines of a file."""
-    rows = Rows(title, len(lines), lambda row: f"{title}, line {row + 1}", "line")
-    return InputValues(title, rows, lines)
 
 
 Key = tuple[str, str, str | int]
@@ -269,12 +255,11 @@ class InputReader:
         """Return the values of a column, with None for a null if segments may be missing."""
         if role == "score":
             return table.numbers(name).tolist()
-        are_texts = role in _READERS
         read = _READERS.get(role, WholeTable.keys)
         if self.missing == "raise":
             return list(read(table, name))
         values: list[Any] = [None] * len(table)
-        present, rows = table.without_nulls(name, are_texts=are_texts)
+        present, rows = table.without_nulls(name, are_texts=role in _READERS)
         for row, value in zip(rows, read(present, name), strict=True):
             values[row] = value
         return values
@@ -303,6 +288,8 @@ class InputReader:
         sources: dict[tuple[str, str], str] = {}
         for source in self._sources(entries, role, names):
             for metric, values in self._melted(source, role, names):
+                if role == "candidate":
+                    metric = ""
                 runs = found.setdefault(metric, {}).setdefault(values.name, [])
                 # A system has its values of a metric, and all runs of these, under one key.
                 key = source.metric or source.key
@@ -348,14 +335,15 @@ class InputReader:
                 prf = prf_runs(of_key) or [None] * len(runs)
                 for run, scores in zip(runs, prf, strict=True):
                     content: WholeTable | InputValues | None = self.table(run, title)
-                    if content is None and role == "score" and not isinstance(run, Iterable):
-                        expected = "expected a number for each segment."
-                        raise InputTypeError(f"{title} is {run!r}; {expected}")
-                    if content is None and self._is_system(run, names, key):
-                        content = self.list_values(run, title, role, listing)
-                        content = replace(content, name=key, prf=scores)
-                    if content is not None:
-                        yield _Source(content, key, metric)
+                    if content is None:
+                        if role == "score" and not isinstance(run, Iterable):
+                            expected = "expected a number for each segment."
+                            raise InputTypeError(f"{title} is {run!r}; {expected}")
+                        if not self._is_system(run, names, key):
+                            continue
+                        values = self.list_values(run, title, role, listing)
+                        content = replace(values, name=key, prf=scores)
+                    yield _Source(content, key, metric)
 
     def _is_system(self, run: Any, names: Sequence[str] | None, key: str) -> bool:
         """Return whether a list is to be read; raise InputError if its key may be a column's."""
@@ -378,8 +366,7 @@ class InputReader:
         """Yield the metric and the values of each system and run in a table or list."""
         table = source.content
         if isinstance(table, InputValues):
-            metric = source.metric or "score"
-            yield metric if role == "score" else "", table
+            yield source.metric or "score", table
             return
         used: dict[str, tuple[str, ...]] = {}
         columns: dict[str, tuple[str, str]] = {}  # the metric and the system of each
@@ -418,7 +405,7 @@ class InputReader:
                 values = [cells[name][row] for row in rows.at]
                 named = system_of_rows or system_of_column
                 melted = InputValues(named, rows, values, role, used, run, name)
-                yield metric_of_rows or metric_of_column if role == "score" else "", melted
+                yield metric_of_rows or metric_of_column, melted
 
     def _columns(self, table: WholeTable, role: OfSystems) -> tuple[str, ...]:
         """Return the columns of texts, or of scores; raise InputError if a table has none."""
@@ -560,8 +547,7 @@ def names_of_files(files: Sequence[str]) -> list[str]:
 
 
 def _stem(file: str) -> str:
-    without_suffix = PurePath(file.removesuffix(".gz").removesuffix(WMT)).stem
-    return PurePath(without_suffix).name
+    return PurePath(file.removesuffix(".gz").removesuffix(WMT)).stem
 
 
 # Scores of ours, and the numbers of other metrics.

@@ -29,6 +29,7 @@ from bertscore_onnx.tables.order import natural_key
 from bertscore_onnx.tables.whole_table import WholeTable
 from bertscore_onnx_evaluation.column_roles import ColumnChoice, check_roles, choices_of
 from bertscore_onnx_evaluation.systems.input_reader import (
+    OF_SYSTEMS,
     InputReader,
     Inputs,
     InputValues,
@@ -290,7 +291,9 @@ def join_inputs(
     """
     check_roles(reader, list(chain.from_iterable(inputs.values())))
     systems = _baseline_first(inputs, baseline)
-    joined = join_segments(inputs, reader.missing, are_ids_trusted=reader.roles.are_ids_named)
+    # A caller who says how rows belong together is trusted.
+    are_ids_named = "segment" in reader.roles.named
+    joined = join_segments(inputs, reader.missing, are_ids_trusted=are_ids_named)
     runs: dict[str, list[InputValues]] = {}
     for (role, metric, _), of_input in inputs.items():
         if role == "score":
@@ -326,7 +329,7 @@ def _baseline_first(inputs: Iterable[Key], baseline: str | None) -> tuple[str, .
 
     InputError is raised unless it is one of them.
     """
-    names = [str(name) for role, _, name in inputs if role in ("candidate", "score")]
+    names = [str(name) for role, _, name in inputs if role in OF_SYSTEMS]
     systems = dict.fromkeys(names)
     if not systems:
         raise InputError(
@@ -413,7 +416,7 @@ def _num_lacking(joined: JoinedSegments, systems: Sequence[str]) -> dict[str, in
     """Count the segments that each system lacks and the baseline has."""
     lacking: dict[str, set[str | int]] = {name: set() for name in systems}
     for (role, _, name), segments in joined.lacking.items():
-        if role in ("candidate", "score"):
+        if role in OF_SYSTEMS:
             lacking[str(name)] |= segments
     of_baseline = lacking[systems[0]]
     return {name: len(segments - of_baseline) for name, segments in lacking.items()}
