@@ -9,7 +9,6 @@ from bertscore_onnx.tables.columns import column_names
 from bertscore_onnx.tables.roles import NO_IDS, ROLES_OF_FORMS, check_uses, roles_of_command
 from bertscore_onnx.tables.whole_table import WholeTable
 from bertscore_onnx_evaluation.systems.input_reader import (
-    OF_SYSTEMS,
     InputReader,
     InputValues,
     Roles,
@@ -19,6 +18,9 @@ from bertscore_onnx_evaluation.table import listed
 
 ROLES = roles_of_command("compare")
 """The roles of columns, in the order in which the output has them."""
+
+OF_SYSTEMS = ("candidate", "score")
+"""The roles whose columns are of systems."""
 
 
 def roles_of(
@@ -64,11 +66,18 @@ def check_roles(reader: InputReader, values: Sequence[InputValues]) -> None:
                     Argument("columns", {role: name}),
                     f"; {tables}{several_columns(name)}.",
                 )
-    used = list(dict.fromkeys(chain.from_iterable(of_input.used for of_input in values)))
+    used = list(dict.fromkeys(chain.from_iterable(map(_used, values))))
     if reader.roles.are_by_position and reader.has_order:
         used.append("segment")
     named = {role: names for role, names in reader.roles.named.items() if role != "group"}
     check_uses(named, ROLES_OF_FORMS["compare"], used)
+
+
+def _used(values: InputValues) -> dict[str, tuple[str, ...]]:
+    """Return the columns that were used, with those of the ids."""
+    if values.rows.ids is None:
+        return dict(values.roles)
+    return {**values.roles, "segment": values.rows.id_columns}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +119,7 @@ def choices_of(
         systems: dict[str, None] = {}
         roles: dict[str, tuple[str, ...]] = {}
         for column in of_source:
-            roles |= column.used
+            roles |= _used(column)
             if column.role in OF_SYSTEMS:
                 systems[column.name] = None
         ignored: list[str] = []

@@ -24,6 +24,7 @@ import numpy as np
 
 from bertscore_onnx.errors import Argument, InputError, InputTypeError, either
 from bertscore_onnx.tables.batches import check_form
+from bertscore_onnx.tables.columns import id_text
 from bertscore_onnx.tables.joins import Rows, rows_of_table
 from bertscore_onnx.tables.roles import (
     DOCUMENT_COLUMNS,
@@ -37,7 +38,6 @@ from bertscore_onnx.tables.roles import (
 )
 from bertscore_onnx.tables.whole_table import WholeTable, is_frame, row_labels
 from bertscore_onnx.text.texts import collect_strings
-from bertscore_onnx_evaluation.systems.row_labels import is_indexed, with_labels_as_ids
 from bertscore_onnx_evaluation.table import listed
 
 Frame = Any
@@ -60,8 +60,6 @@ An error is raised, or it is left out for all systems."""
 
 OfSystems = Literal["candidate", "score"]
 """A role whose columns are of systems."""
-
-OF_SYSTEMS = get_args(OfSystems)
 
 _PACKAGES_OF_TABLES = ("pandas", "polars", "pyarrow")
 
@@ -150,13 +148,6 @@ class InputValues:
     prf: Any = None
     """The `Scores` of which these are the P, R or F."""
 
-    @property
-    def used(self) -> dict[str, tuple[str, ...]]:
-        """The columns that were used, with those of the ids."""
-        if self.rows.ids is None:
-            return dict(self.roles)
-        return {**self.roles, "segment": self.rows.id_columns}
-
 
 Key = tuple[str, str, str | int]
 """The role of an input, its metric, and its system or a number."""
@@ -182,8 +173,7 @@ class InputReader:
     def __init__(self, roles: Roles, missing: Missing = "raise", value: Value = "F") -> None:
         """Read columns of these roles, and one of the three numbers of `Scores`."""
         if value not in get_args(Value):
-            expected = ", ".join(get_args(Value))
-            raise InputError(f"value is {value!r}; expected one of {expected}.")
+            raise InputError(f"value is {value!r}; expected one of {', '.join(get_args(Value))}.")
         self.roles = roles
         self.missing = missing
         self.value = value
@@ -337,8 +327,9 @@ class InputReader:
                     content: WholeTable | InputValues | None = self.table(run, title)
                     if content is None:
                         if role == "score" and not isinstance(run, Iterable):
-                            expected = "expected a number for each segment."
-                            raise InputTypeError(f"{title} is {run!r}; {expected}")
+                            raise InputTypeError(
+                                f"{title} is {run!r}; expected a number for each segment."
+                            )
                         if not self._is_system(run, names, key):
                             continue
                         values = self.list_values(run, title, role, listing)
@@ -389,8 +380,9 @@ class InputReader:
                     "out this column."
                 )
             metric = metric or key
-            if role == "score" and len(used[role]) == 1:
-                used["metric"] = self.roles.of(table, "metric")
+            metrics = self.roles.of(table, "metric")
+            if metrics and role == "score" and len(used[role]) == 1:
+                used["metric"] = metrics
         for name in used.get(role, ()):
             is_alone = len(used[role]) == 1
             columns[name] = (metric if metric and is_alone else name, system)
@@ -398,7 +390,6 @@ class InputReader:
         runs = self.roles.of(table, "run")
         if runs and len({*table.keys(*runs)}) > 1:
             used["run"] = runs
-        used = {name: of_role for name, of_role in used.items() if of_role}
         cells = {name: self.cells(table, role, name) for name in columns}
         for (metric_of_rows, system_of_rows, run), rows in self._parts(table, used).items():
             for name, (metric_of_column, system_of_column) in columns.items():
@@ -522,6 +513,21 @@ def _is_run(value: Any) -> bool:
     return isinstance(value, InputValues) or is_frame(value) or np.ndim(value) == 1
 
 
+def is_indexed(rows: Rows) -> bool:
+    """Return whether pandas' index holds ids: another than 0, 1, 2 and so on."""
+    if rows.ids is not None or rows.labels is None:
+        return False
+    positions = list(map(str, range(rows.number)))
+    return list(map(id_text, rows.labels)) != positions
+
+
+def with_labels_as_ids(rows: Rows) -> Rows:
+    """Return the rows with the labels of pandas as ids, if they have labels."""
+    if rows.labels is None:
+        return rows
+    return replace(rows, ids=list(map(id_text, rows.labels)))
+
+
 def _by_text(given: Mapping[Any, Any], title: str) -> dict[str, Any]:
     """Return a mapping with texts as keys; raise InputError if two are alike."""
     named = {str(name): value for name, value in given.items()}
@@ -538,16 +544,12 @@ def names_of_files(files: Sequence[str]) -> list[str]:
 
     It is the whole name if two are alike.
     """
-    stems = [_stem(file) for file in files]
+    stems = [PurePath(file.removesuffix(".gz").removesuffix(WMT)).stem for file in files]
     names = []
     for file, stem in zip(files, stems, strict=True):
         is_alone = stems.count(stem) == 1 and stem not in files
         names.append(stem if is_alone else file)
     return names
-
-
-def _stem(file: str) -> str:
-    return PurePath(file.removesuffix(".gz").removesuffix(WMT)).stem
 
 
 # Scores of ours, and the numbers of other metrics.
@@ -566,17 +568,15 @@ def prf_runs(values: Any) -> list[Any]:
 
 def in_order(values: Any, title: str) -> Any:
     """Return values as they are; raise InputTypeError for a set, mapping or masked array."""
+    if not isinstance(values, Mapping | Set | np.ma.MaskedArray):
+        return values
+    expected = "a value for each segment, in their order, and NaN for a missing score"
     if isinstance(values, Mapping):
-        raise InputTypeError(
-            f"{title} is a {type(values).__name__}; expected a list with a value for each segment, "
-            "or a table, such as `pandas.DataFrame(…)` of the columns."
+        expected = (
+            "a list with a value for each segment, or a table, such as `pandas.DataFrame(…)` of "
+            "the columns"
         )
-    if isinstance(values, Set | np.ma.MaskedArray):
-        raise InputTypeError(
-            f"{title} is a {type(values).__name__}; expected a value for each segment, in their "
-            "order, and NaN for a missing score."
-        )
-    return values
+    raise InputTypeError(f"{title} is a {type(values).__name__}; expected {expected}.")
 
 
 def numbers_of(values: Any, value: str, title: str) -> Any:
@@ -594,9 +594,9 @@ def numbers_of(values: Any, value: str, title: str) -> Any:
             )
         return numbers
     if isinstance(values, tuple) and len(values) == 3 and all(np.ndim(row) == 1 for row in values):
-        form = "a tuple of three rows, as P, R and F are"
         raise InputError(
-            f"{title} is {form}; expected one of them, or runs in a list or an array.",
+            f"{title} is a tuple of three rows, as P, R and F are; expected one of them, or runs "
+            "in a list or an array."
         )
     if isinstance(values, list | tuple) and (_are_runs(values) or all(map(is_prf, values))):
         return [numbers_of(run, value, title) for run in values]

@@ -27,17 +27,22 @@ from bertscore_onnx.tables.joins import (
 )
 from bertscore_onnx.tables.order import natural_key
 from bertscore_onnx.tables.whole_table import WholeTable
-from bertscore_onnx_evaluation.column_roles import ColumnChoice, check_roles, choices_of
-from bertscore_onnx_evaluation.systems.input_reader import (
+from bertscore_onnx_evaluation.column_roles import (
     OF_SYSTEMS,
+    ColumnChoice,
+    check_roles,
+    choices_of,
+)
+from bertscore_onnx_evaluation.systems.input_reader import (
     InputReader,
     Inputs,
     InputValues,
     Key,
     Missing,
     Value,
+    is_indexed,
+    with_labels_as_ids,
 )
-from bertscore_onnx_evaluation.systems.row_labels import is_indexed, with_labels_as_ids
 
 
 @dataclass(frozen=True, slots=True, eq=False)
