@@ -509,7 +509,7 @@ class JoinCheck:
         """Check rows that were joined so."""
         self._rows_of = rows_of
         self._values = cache(WholeTable.values)
-        self._keys_of_texts = cache(column_keys)
+        self._texts: dict[str, tuple[list[object], NDArray[np.int64]]] = {}
         self._keys = cache(self._keys_of_column)
         self._counts = cache(self._is_counter)
         self._words = cache(self._words_of_row)
@@ -564,17 +564,25 @@ class JoinCheck:
         return JoinedTable(columns, words, frozenset(outputs))
 
     def _keys_of_column(self, table: WholeTable, name: str) -> NDArray[np.int64]:
-        """Return the keys of a column, which equal columns of texts share."""
+        """Return the keys of a column, made once for equal texts of one name."""
         values = self._values(table, name)
-        if set(map(type, values)) == {str}:
-            return self._keys_of_texts(tuple(values))
-        return column_keys(values)
+        if set(map(type, values)) != {str}:  # equal values such as 1 and True have other keys
+            return column_keys(values)
+        if name in self._texts:
+            other_values, other_keys = self._texts[name]
+            if values == other_values:
+                return other_keys
+        keys = column_keys(values)
+        self._texts[name] = (values, keys)
+        return keys
 
     def _is_counter(self, part: TablePart, name: str) -> bool:
         """Return whether a column only counts, in single words; `question 7` is a text."""
-        all_values = self._values(part.table, name)
-        values = [all_values[row] for row in part.rows.at]
-        return only_count(values) and " " not in str(values[0])
+        values = self._values(part.table, name)
+        rows = part.rows.at
+        if not rows or " " in str(values[rows[0]]):
+            return False
+        return only_count([values[row] for row in rows])
 
     def _words_of_row(self, table: WholeTable, names: Sequence[str], row: int) -> Collection[str]:
         cells = [plain_text(self._values(table, name)[row]) for name in names]

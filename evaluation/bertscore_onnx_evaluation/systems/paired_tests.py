@@ -146,7 +146,7 @@ class PairedTestResult:
     p_holm: NDArray[np.float64]
     """The same, corrected for all the pairs of this test, (pairs,)."""
     names: tuple[str, ...] = ()
-    """The names of the systems, if they came as the columns of a data frame."""
+    """The names of the systems, if they came in a mapping."""
     tests: "tuple[TestName | None, ...]" = ()
     """The test that p is of, by pair; None where no unit differs, and p is 1."""
     runs_interval: NDArray[np.float64] | None = None
@@ -204,9 +204,8 @@ def paired_permutation(
 
     Args:
         scores: segment scores of a metric whose corpus score is their mean, (systems, segments),
-            higher being better, or `Scores` of each system; or a mapping of names to these, or a
-            data frame with the columns `system`, `segment` and `score`; or a metric, as
-            `SegmentMeans` or `SummedStatistics`. The first system is the baseline.
+            higher being better, or `Scores` of each system; or a mapping of names to these; or a
+            metric, as `SegmentMeans` or `SummedStatistics`. The first system is the baseline.
         value: which numbers of `Scores` count: "P", "R" or "F".
         all_pairs: whether to compare every pair of systems, and not only the others with the
             baseline.
@@ -429,10 +428,7 @@ def check_draws(number: int, seed: int) -> None:
 def _pairs_of(
     scores: ArrayLike | CorpusScores, value: Value, all_pairs: bool
 ) -> tuple[tuple[str, ...], CorpusScores, NDArray[np.int64]]:
-    """Check the arguments of a test.
-
-    Return the names of a data frame's systems, the metric, and its pairs.
-    """
+    """Return the names of the systems in a mapping, the metric, and its pairs."""
     names: tuple[str, ...] = ()
     if isinstance(scores, CorpusScores):
         metric = scores
