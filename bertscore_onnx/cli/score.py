@@ -164,9 +164,12 @@ def score(
         and inputs[0].has_columns_by_row
         and not result.row_format.has_columns_by_row
     )
+    keeps: Literal["rows"] | None = None
+    if result.with_texts:
+        keeps = "rows"
     with open_pairs(
         inputs,
-        "rows" if result.with_texts else None,
+        keeps,
         num_before=num_before,
         repeats=repeats,
         to_read_again=num_before > 0 or needs_columns,
@@ -347,7 +350,9 @@ def write_scores(
         # no progress bar between scores on a terminal
         prints_pairs = output.has_pairs and output.file is None and sys.stdout.isatty()
         shown = False if quiet or prints_pairs else None
-        max_seconds = SAVE_SECONDS if output.has_pairs else None
+        max_seconds = None
+        if output.has_pairs:
+            max_seconds = SAVE_SECONDS
         for score in scorer.stream(pairs, verbose=shown, max_seconds=max_seconds):
             means.add(score)
             row, group = pairs.take()
@@ -406,11 +411,12 @@ class Means:
         self._sums: Any = 0.0  # (3, layers)
         self._squares: Any = 0.0  # of F1, (layers,)
         self._above: Any = 0.0  # pairs that score higher than 99 % of unrelated ones, (layers,)
-        self._high: Any = None
+        self.high: Any = None
+        """The F1 that 99 % of unrelated pairs do not exceed, (layers,) or a number, if known."""
         if unrelated is not None:
             from bertscore_onnx.matching.rescaling import high_unrelated
 
-            self._high = high_unrelated(unrelated)
+            self.high = high_unrelated(unrelated)
 
     def add(self, score: "Score") -> None:
         """Include the scores of a pair."""
@@ -419,8 +425,8 @@ class Means:
         values = np.reshape(np.array(list(score), dtype=np.float64), (3, -1))
         self._sums = self._sums + values
         self._squares = self._squares + values[2] ** 2
-        if self._high is not None:
-            self._above = self._above + (values[2] > self._high)
+        if self.high is not None:
+            self._above = self._above + (values[2] > self.high)
         self.pairs += 1
         self.truncated += score.truncated
 
@@ -433,7 +439,7 @@ class Means:
 
         These score higher than 99 % of unrelated pairs; None if those are unknown.
         """
-        if self._high is None:
+        if self.high is None:
             return None
         return (self._above / self.pairs).tolist()
 
@@ -680,14 +686,11 @@ def interpretation(
     if unrelated is not None:
         import numpy as np
 
-        from bertscore_onnx.matching.rescaling import high_unrelated
-
         middle = np.median(unrelated)
-        high = high_unrelated(unrelated)
         [share] = means.above_unrelated() or [0.0]
         return [
-            f"{share:.1%} of the pairs have an F1 above {high:.4f}, which 99 % of unrelated pairs "
-            f"do not exceed; half of these get less than {middle:.4f}."
+            f"{share:.1%} of the pairs have an F1 above {means.high:.4f}, which 99 % of unrelated "
+            f"pairs do not exceed; half of these get less than {middle:.4f}."
         ]
     if scorer.signature.rescale != "no" or means.by_layer()[0][2] <= HIGH_SCORE:
         return []

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
-from typing import Literal
+from typing import Any, Literal
 
 from bertscore_onnx.errors import (
     Argument,
@@ -282,17 +282,12 @@ def column_names(value: object, argument: str) -> tuple[str, ...]:
 
     Raise InputTypeError, with the argument, for anything else.
     """
-    names = tuple(value) if isinstance(value, list | tuple) else (value,)
+    names: tuple[Any, ...] = (value,)
+    if isinstance(value, list | tuple):
+        names = tuple(value)
     if names and all(isinstance(name, str | int) for name in names):
         return names
     shown = names[0] if len(names) == 1 else value
     raise InputTypeError(
         f"{argument} is {shown!r}; expected the name of a column, or a list of names of references."
-    )
-
-
-def context_column(name: ColumnName, option: str | Argument = "`context`") -> TextColumn:
-    """Return the column of contexts."""
-    return TextColumn(
-        column_names([name], "context"), option, may_hold_lists=True, may_be_empty=True
     )

@@ -10,7 +10,6 @@ from bertscore_onnx.tables.columns import (
     ColumnName,
     TextColumn,
     column_names,
-    context_column,
     find_columns,
     is_null,
     texts_of_row,
@@ -91,7 +90,8 @@ def text_columns(
         references = [replace(of_reference, names=(name,), role="") for name in names]
     of_context = None
     if context is not None:
-        of_context = context_column(context, argument("context"))
+        names = column_names([context], "context")
+        of_context = TextColumn(names, argument("context"), may_hold_lists=True, may_be_empty=True)
     return TextColumns(of_candidate, references, of_context)
 
 
