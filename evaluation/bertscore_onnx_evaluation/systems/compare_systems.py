@@ -53,13 +53,14 @@ from bertscore_onnx_evaluation.systems.metric_results import (
     group_results,
     mean_of_groups,
     metric_result,
+    result_of_systems,
     single_groups,
-    single_metric,
 )
 from bertscore_onnx_evaluation.systems.paired_tests import (
     NUM_SWAPS,
     SEED,
     check_draws,
+    effective_units,
     paired_permutation,
 )
 from bertscore_onnx_evaluation.systems.segment_inputs import (
@@ -465,7 +466,8 @@ def _test(inputs: _Inputs, scored: _Metrics, plan: _Plan) -> list[MetricResult]:
         corpus = by_segment if documents is None else by_segment.by_document(documents)
         units = (corpus.shape[1], "segment" if documents is None else "document")
         if len(names) == 1:
-            result = single_metric(name, metric, measure(corpus), corpus, units)
+            num_effective = effective_units(corpus.sizes)
+            result = result_of_systems(name, metric, [measure(corpus)], units, num_effective)
             groups = single_groups(by_segment, joined.groups, documents, measure)
             results.append(settings(replace(result, groups=groups)))
             continue

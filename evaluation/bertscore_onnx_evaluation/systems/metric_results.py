@@ -15,7 +15,6 @@ from bertscore_onnx_evaluation.systems.margins import MarginBounds
 from bertscore_onnx_evaluation.systems.paired_tests import (
     MIN_UNITS,
     PairedTestResult,
-    effective_units,
     holm,
     segment_outcomes,
 )
@@ -60,22 +59,11 @@ def metric_result(
         for row, (first, second) in enumerate(tested.pairs):
             fields = _pair_fields(tested, row)
             pairs.append(PairResult(names[first], names[second], **fields))
-    result = _of_systems(name, metric, systems, units, tested.effective_units)
+    result = result_of_systems(name, metric, systems, units, tested.effective_units)
     return with_ranks(replace(result, pairs=tuple(pairs), margin=margin))
 
 
-def single_metric(
-    name: str,
-    metric: MetricScores,
-    system: SystemResult,
-    corpus: CorpusScores,
-    units: tuple[int, str],
-) -> MetricResult:
-    """Return the result of one system under one metric."""
-    return _of_systems(name, metric, [system], units, effective_units(corpus.sizes))
-
-
-def _of_systems(
+def result_of_systems(
     name: str,
     metric: MetricScores,
     systems: Sequence[SystemResult],
