@@ -73,6 +73,7 @@ def test_cells_that_read_otherwise_have_other_keys():
     ]
     assert len({*column_keys(cells).tolist()}) == len(cells)
     assert column_keys([1.0, float("nan"), 0.0]).tolist() == [1, BLANK, 0]
+    assert len({*column_keys([1.5, np.array([1.5, 2])]).tolist()}) == 2
 
 
 QUESTIONS = [f"question {row}" for row in range(NUM_ROWS)]
@@ -254,6 +255,13 @@ def test_rare_words_show_the_order_or_contradict_it():
     assert evidence_of(table(text=texts), table(text=prompts)) == Evidence(shown_by="words agree")
     prompts[:2] = prompts[1::-1]
     assert evidence_of(table(text=texts), table(text=prompts)).moved == Moved(0, 1)
+
+
+def test_values_that_python_calls_equal_and_that_read_otherwise_do_not_agree():
+    first = WholeTable.of_frame({"label": [True, False] * 20}, "A")
+    second = WholeTable.of_frame({"label": [1, 0] * 20}, "B")
+    with pytest.raises(InputError, match="Nothing shows"):
+        join_tables(first, second)
 
 
 @pytest.mark.parametrize("other", ["Q7", "q07", "'q7", "\uff517"])
