@@ -193,8 +193,10 @@ def _by_short_name(scores: Mapping[str, SystemScores]) -> dict[str, SystemScores
     short_names = [name.rpartition("-")[0] for name in scores]
     named = {}
     for (name, of_metric), short_name in zip(scores.items(), short_names, strict=True):
-        is_unique = short_names.count(short_name) == 1
-        named[short_name if is_unique else name] = of_metric
+        if short_names.count(short_name) > 1:
+            named[name] = of_metric
+        else:
+            named[short_name] = of_metric
     return named
 
 

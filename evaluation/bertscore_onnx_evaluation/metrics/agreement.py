@@ -82,21 +82,29 @@ class MetricAgreement:
     @property
     def system(self) -> Agreement:
         """The agreement on systems."""
-        measures = {"spa": self.measures[OF_SYSTEMS], "pearson": self.measures[R_OF_SYSTEMS]}
-        ranks = {name: rank for name, rank in self.ranks.items() if name == OF_SYSTEMS}
-        return Agreement(self.num_systems, measures, ranks)
+        return self._at(self.num_systems, {OF_SYSTEMS: "spa", R_OF_SYSTEMS: "pearson"})
 
     @property
     def segment(self) -> Agreement:
         """The agreement on outputs."""
-        measures = {name: self.measures[name] for name in (OF_OUTPUTS, R_OF_OUTPUTS, R_BY_ITEM)}
-        ranks = {name: rank for name, rank in self.ranks.items() if name in measures}
-        return Agreement(self.num_outputs, measures, ranks)
+        names = {OF_OUTPUTS: "acc_eq", R_OF_OUTPUTS: "pearson", R_BY_ITEM: "pearson_by_item"}
+        return self._at(self.num_outputs, names)
+
+    def _at(self, n: int, names: Mapping[str, str]) -> Agreement:
+        """Return the agreement at a level, by the names that measures have there."""
+        measures = {name_at_level: self.measures[name] for name, name_at_level in names.items()}
+        ranks = {}
+        for name, rank in self.ranks.items():
+            if name in names:
+                ranks[names[name]] = rank
+        return Agreement(n, measures, ranks)
 
     def measure(self, name: str) -> Measure | None:
         """Return a measure that has a value, or None."""
         measure = self.measures[name]
-        return None if measure.value is None else measure
+        if measure.value is None:
+            return None
+        return measure
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""

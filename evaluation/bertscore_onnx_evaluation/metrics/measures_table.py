@@ -75,8 +75,11 @@ class MeasuresTable:
         for name, measures in self.rows.items():
             if measure in measures and name not in self.golds:
                 found = measures[measure]
-                rows = sentinels if name in SENTINELS else metrics
-                rows.append((name, found.value or 0.0, found.low, found.high))
+                row = (name, found.value or 0.0, found.low, found.high)
+                if name in SENTINELS:
+                    sentinels.append(row)
+                else:
+                    metrics.append(row)
         return metrics, sentinels
 
     def latex(self, sentences: Sequence[str], label: str, comments: Sequence[str]) -> str:

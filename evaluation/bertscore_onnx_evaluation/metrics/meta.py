@@ -242,14 +242,15 @@ def _language_pair(
             judged, agreements[name], sums.get(name, {}), permutations, seed
         ):
             reversed_metrics.append(name)
+    metric_scores = {}
+    for name, metric in judged.metrics.items():
+        metric_scores[name] = tuple(map(finite, metric.system))
     ranked_metrics = sorted((finished[name] for name in judged.metrics), key=place)
     result = LanguagePairResult(
         language_pair=judged.language_pair,
         systems=judged.systems,
         human_scores=tuple(map(finite, judged.human_system)),
-        metric_scores={
-            name: tuple(map(finite, metric.system)) for name, metric in judged.metrics.items()
-        },
+        metric_scores=metric_scores,
         segments=len(judged.unit_numbers),
         metrics=tuple(ranked_metrics),
         sentinels=tuple(finished[name] for name in sentinels),

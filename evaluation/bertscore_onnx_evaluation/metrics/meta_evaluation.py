@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -156,7 +155,9 @@ class MetaEvaluation(Result):
     @property
     def _overall(self) -> list[str]:
         """The verdict over several language pairs."""
-        return [self._verdict] if self._several else []
+        if self._several:
+            return [self._verdict]
+        return []
 
     @property
     def _several(self) -> Sequence[LanguagePairResult]:
@@ -223,7 +224,9 @@ class MetaEvaluation(Result):
             names = self.mean_tests or mean.measures
             rows[mean.name] = {name: mean[name] for name in names if mean[name].value is not None}
         exchanged = {name: _counted(self._units(name)) for name in self.mean_tests}
-        golds = list(chain.from_iterable(result.golds for result in self.language_pairs))
+        golds = set[str]()
+        for result in self.language_pairs:
+            golds.update(result.golds)
         return MeasuresTable(
             f"means over {self._averaged}", rows, self.mean_tests, exchanged, golds
         )

@@ -103,7 +103,9 @@ def verdict_of(result: LanguagePairResult) -> str:
     sentence = verdict(values, result.tests) or _no_verdict(result)
     if not result.reversed:
         return sentence
-    verb = "order" if len(result.reversed) > 1 else "orders"
+    verb = "orders"
+    if len(result.reversed) > 1:
+        verb = "order"
     names = " ".join(map(quote, result.reversed))
     return (
         f"{sentence} {listed(result.reversed)} {verb} outputs the wrong way round: if lower scores "
@@ -174,6 +176,8 @@ def _reasons_of_missing_values(result: LanguagePairResult) -> list[str]:
                 metrics.setdefault((key, measure.reason), []).append(metric.name)
     sentences = []
     for (key, reason), names in metrics.items():
-        level = "systems" if key == OF_SYSTEMS else "segments"
+        level = "segments"
+        if key == OF_SYSTEMS:
+            level = "systems"
         sentences.append(f"No {MEASURES[key].title} of {level} ({', '.join(names)}): {reason}")
     return sentences
