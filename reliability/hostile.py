@@ -60,7 +60,6 @@ class Input:
 
 
 _SCORING = "-m MODEL --device cpu --nthreads 1 -q"
-_META = "--metric-scores BLEU-refB --reference refB --resamples 10 -q"
 _TABLES = ("tsv", "csv", "jsonl", "parquet")
 INPUTS = [
     Input("lines.txt", f"score {_SCORING} -c @ -r =same.txt"),
@@ -78,11 +77,6 @@ INPUTS = [
             Input(f"table.{kind}", f"batch {_SCORING} --input @ --output =out/scores", waits=False),
         )
     ],
-    *[
-        Input(f"set/{name}", f"meta =set {_META}", waits=False)
-        for name in ("human-scores/he-en.mqm.seg.score", "metric-scores/he-en/BLEU-refB.seg.score")
-    ],
-    Input("set/system-outputs/he-en/s1.txt", f"meta =set {_META} --metric chrf", waits=False),
     *[
         Input(
             f"scores/{name}",
@@ -233,24 +227,3 @@ def write_all(folder: Path, tiny: Path) -> None:
     counts: DocumentCounts = count_documents([str(row["candidate"]) for row in rows], tiny)
     counts.save(folder / "counts.json")
     score_files(folder / "pairs.jsonl", folder / "scores", tiny, idf=True, device="cpu", nthreads=1)
-    for kind, column in (
-        ("human-scores/he-en.mqm", "human"),
-        ("metric-scores/he-en/BLEU-refB", "quality"),
-    ):
-        path = folder / "set" / f"{kind}.seg.score"
-        path.parent.mkdir(parents=True)
-        path.write_text(
-            "".join(f"{row['system']}\t{row[column]}\n" for row in sorted(rows, key=_by_system))
-        )
-    for name in (
-        "sources/he-en",
-        "references/he-en.refB",
-        *(f"system-outputs/he-en/s{each}" for each in range(3)),
-    ):
-        path = folder / "set" / f"{name}.txt"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("".join(f"the cat sat {segment}\n" for segment in range(10)))
-
-
-def _by_system(row: dict[str, object]) -> str:
-    return str(row["system"])

@@ -237,7 +237,7 @@ IDLE = {
     ),
     "numbers": ("--input-format header=no",),
     "logs": ("--input-format header=no", "--examples 3"),
-    "judgements": ("--gold mqm", "--reference refA", "--metric-scores x", "--matching bertscore"),
+    "judgements": ("--matching bertscore",),
     "pairs in lines": ("--input-format header=no", "--by domain"),
     "a pair": ("--columns candidate=a",),
 }
