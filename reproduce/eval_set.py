@@ -2,11 +2,11 @@
 
 An EvalSet is a folder in the layout of mt-metrics-eval:
 
-    sources/LP.txt                                   a segment in each line, as in all texts
-    references/LP.REFERENCE.txt
-    system-outputs/LP/SYSTEM.txt
-    human-scores/LP.GOLD.{seg,sys}.score             `SYSTEM SCORE` in each line
-    metric-scores/LP/METRIC-REFERENCE.{seg,sys}.score
+- `sources/LP.txt`, a segment in each line, as in all texts
+- `references/LP.REFERENCE.txt`
+- `system-outputs/LP/SYSTEM.txt`
+- `human-scores/LP.GOLD.{seg,sys}.score`, `SYSTEM SCORE` in each line
+- `metric-scores/LP/METRIC-REFERENCE.{seg,sys}.score`
 
 Files that a task does not need may be missing.
 """
