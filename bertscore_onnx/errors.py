@@ -96,7 +96,7 @@ _JSON_FAULTS = {
     r"JSON is malformed: .+ \(byte (\d+)\)": "{root} is malformed from byte {} on",
     r"Input data was truncated": "{root} ends too early",
 }
-"""By a pattern of msgspec's message, how it is told; other faults are told in msgspec's words."""
+"""Our words for msgspec's messages, by their patterns; other messages stay as they are."""
 
 
 def json_fault(error: Exception, root: str = "it") -> str:

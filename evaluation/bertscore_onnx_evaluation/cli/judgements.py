@@ -1,6 +1,6 @@
 """Tables of judgements, a row for each output or each annotator of it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Literal
 
@@ -220,11 +220,9 @@ def _texts_of_rows(
     """Return the candidate and references of each row that has both; None without such columns."""
     if not (options.metrics or options.sentinels):
         return None
-    option = "--columns reference=NAME"
     try:
         candidate = column_of(table, options.named, "candidate")
-        names = options.named.references or table.find_references(option)
-        columns = [table.find(name, option) for name in names]
+        columns = list(_reference_columns(table, options.named))
     except InputError:
         if options.metrics or options.named("candidate") or options.named.references:
             raise
@@ -332,9 +330,15 @@ def names_of(
 
 def references_of_table(table: WholeTable, columns: ColumnNames) -> list[list[str]]:
     """Return the references of each row of a table that is held whole."""
+    lists = []
+    for number, name in enumerate(_reference_columns(table, columns)):
+        lists.append(table.lists(name, may_be_empty=number > 0))
+    return [list(chain.from_iterable(row)) for row in zip(*lists, strict=True)]
+
+
+def _reference_columns(table: WholeTable, columns: ColumnNames) -> Iterator[str]:
+    """Yield the columns of references: as they are named, or by their usual names."""
     option = "--columns reference=NAME"
     names = columns.references or table.find_references(option)
-    lists = []
-    for number, name in enumerate(names):
-        lists.append(table.lists(table.find(name, option), may_be_empty=number > 0))
-    return [list(chain.from_iterable(row)) for row in zip(*lists, strict=True)]
+    for name in names:
+        yield table.find(name, option)
